@@ -3,18 +3,18 @@ import type { Store } from "./open.ts";
 
 export type NewRule = Omit<KeptRule, "createdAt">;
 
-/** What people allowed for a whole task or a whole project. */
+/** Rules that people created by allowing something for a whole task or project. */
 export interface RuleTable {
-  /** The same rule twice is one. */
+  /** Adding the same rule again has no effect. */
   add(rule: NewRule, at: string): void;
   /** Newest first. */
   list(): KeptRule[];
-  /** The rules for a tool that hold for an owner or in a project. */
+  /** The rules for a tool that apply to an owner or a project. */
   holding(of: { ownerId: string; project: string; tool: string }): KeptRule[];
-  /** The rule that went; undefined if there was none. */
+  /** Returns the removed rule; undefined if there was none. */
   forget(id: string): KeptRule | undefined;
   has(id: string): boolean;
-  /** Takes away what was allowed to an owner that has ended. */
+  /** Deletes the rules of an owner that has ended. */
   forgetOwner(ownerId: string): void;
 }
 
@@ -41,7 +41,7 @@ export function createRuleTable({ db }: Store): RuleTable {
     },
     has: (id) => find.get(id) !== undefined,
     forgetOwner(ownerId) {
-      // Most owners have none, and a look does not wait for a writer.
+      // Most owners have none: read first, since a read does not wait for a writer.
       if (any.get(ownerId)) removeFor.run(ownerId);
     },
   };

@@ -2,14 +2,14 @@ import { Approval, type ApprovalScope, type ApprovalState, ScopeOffer } from "..
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
 
-/** An approval with what only its keeper needs to know. */
+/** An approval with its internal fields. */
 export interface ApprovalRecord extends Approval {
   seq: number;
-  /** Of exactly what was asked. */
+  /** The hash of exactly what was asked. */
   hash: string;
-  /** The folder that a rule of the scope `project` would be kept for. */
+  /** The folder for a rule with scope `project`. */
   project: string | null;
-  /** Whether the call that it stands for was begun, or its answer no longer counts. */
+  /** Whether its call was started, or its answer no longer counts. */
   used: boolean;
 }
 
@@ -28,36 +28,36 @@ export interface ApprovalEnd {
   note?: string | undefined;
 }
 
-/** What waits for a person, and what was decided. */
+/** Pending and decided approvals. */
 export interface ApprovalTable {
   /** On disk when this returns. */
   insert(approval: NewApproval): ApprovalRecord;
   find(id: string): ApprovalRecord | undefined;
-  /** Those that stand for exactly this and may still be acted on: waiting, decided and not used, denied or expired. Oldest first. */
+  /** The approvals for exactly this call that may still be used: waiting, decided but unused, denied or expired. Oldest first. */
   standing(hash: string): ApprovalRecord[];
-  /** Those that wait, or were allowed and not used, for the same call with other files or folders. */
+  /** Approvals for the same call with other files or folders: waiting, or allowed but unused. */
   elsewhere(hash: string): ApprovalRecord[];
-  /** Ends one that waits; false if it has ended before. */
+  /** Decides a waiting approval; false if it was already decided. */
   end(id: string, end: ApprovalEnd): boolean;
   use(id: string): void;
-  /** What nobody answered in time no longer stands for an owner. */
+  /** Stops an owner's expired approvals from counting, so that it may ask again. */
   forgetExpired(ownerId: string): void;
-  /** Newest first. `before` is the id of one: only older ones are listed. */
+  /** Newest first. With `before`, an approval's id, only older ones. */
   list(filter?: { state?: ApprovalState | undefined; limit?: number; before?: string | undefined }): ApprovalRecord[];
-  /** Those that wait, oldest first. */
+  /** Waiting approvals, oldest first. */
   waiting(): ApprovalRecord[];
   waitingCount(): number;
-  /** The ids of those that should have been decided by now. */
+  /** The ids of waiting approvals whose deadline has passed. */
   overdue(at: string): string[];
-  /** The ids of those that wait for an owner. */
+  /** The ids of an owner's waiting approvals. */
   waitingFor(ownerId: string): string[];
-  /** The ids of those that wait though what they were asked for has ended or is gone. */
+  /** The ids of waiting approvals whose work has ended or is gone. */
   orphans(): string[];
 }
 
 type Row = Record<string, string | number | null>;
 
-/** A pull request of work that has ended may still wait for an answer. */
+/** Except pull requests: finished work may still wait for an answer about one. */
 const OWNER_ENDED = `NOT EXISTS (SELECT 1 FROM pulls p WHERE p.owner_id = approvals.owner_id AND p.state = 'waiting'
     AND approvals.tool = 'pull_request') AND CASE owner_kind
   WHEN 'message' THEN NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = owner_id AND m.status IN ('queued','running'))

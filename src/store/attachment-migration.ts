@@ -1,4 +1,4 @@
-/** Files that people sent, and the messages they came with. */
+/** Attachments and their messages. */
 export const ATTACHMENT_MIGRATION = {
   name: "0034-attachments",
   sql: `

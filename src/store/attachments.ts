@@ -14,27 +14,27 @@ import type { Store } from "./open.ts";
 
 export interface AttachmentsDeps {
   store: Store;
-  /** Where everything lies that people sent. */
+  /** The folder of all attachments. */
   folder: string;
   now?: () => Date;
 }
 
-/** Uploads lie here, each in a folder of its own name; no conversation can have this name. */
+/** The folder for uploads, each in its own subfolder. No conversation can have this name. */
 const UPLOADS = "_uploads";
-/** Ids of copies of files that a message named. */
+/** Ids of copied files that a message mentioned. */
 const NAMED = "n";
 export const isNamedFile = (id: string): boolean => id.startsWith(`${NAMED}_`);
-/** A file is there before the message that it comes with. */
+/** A file is stored before its message, so young files without one are kept. */
 const FRESH_MS = 86_400_000;
 const MAX_BYTES = 20 * 1024 * 1024;
 
-/** A file that somebody sent, as a row. */
+/** An attachment's row. */
 interface FileRow extends Attachment {
-  /** Below the folder of all files. */
+  /** Relative to the folder of all attachments. */
   path: string;
 }
 
-/** The rows alone, for whoever tells of messages. */
+/** Only the rows, for lists of messages. */
 export function createAttachmentRows({ db }: Pick<Store, "db">) {
   const ofMessage = db.prepare(
     "SELECT id, name, type, size FROM message_files JOIN files ON files.id = file_id WHERE message_id = ? ORDER BY position",
@@ -49,7 +49,7 @@ export function createAttachmentRows({ db }: Pick<Store, "db">) {
   };
 }
 
-/** Files that people send along: on disk before they are named, and kept for as long as a message has them. */
+/** Stores attachments on disk before any message refers to them, and keeps them as long as one does. */
 export function createAttachments({ store, folder, now = () => new Date() }: AttachmentsDeps) {
   const { db } = store;
   const insert = db.prepare("INSERT INTO files (id, name, type, size, path, created_at) VALUES (?, ?, ?, ?, ?, ?)");
@@ -71,7 +71,7 @@ export function createAttachments({ store, folder, now = () => new Date() }: Att
     return attachment;
   };
 
-  /** The row goes last: what a crash leaves is taken away by the next sweep. */
+  /** Deletes the row last, so that the next sweep cleans up after a crash. */
   function remove({ id, path }: FileRow): void {
     if (sharing.get(path, id) === undefined) {
       const held = openBelow(folder, dirname(path));
@@ -91,7 +91,7 @@ export function createAttachments({ store, folder, now = () => new Date() }: Att
   }
 
   return {
-    /** Takes a file that is not on disk yet. On disk, and known, when this returns. */
+    /** Stores a new file; on disk, with its row, when this returns. */
     add(name: string, bytes: Uint8Array, how: "sent" | "named" = "sent"): Attachment {
       const id = newId(how === "named" ? NAMED : "f");
       const own = safeName(name);
@@ -103,12 +103,12 @@ export function createAttachments({ store, folder, now = () => new Date() }: Att
       }
       return keep(id, own, join(UPLOADS, id, own), bytes);
     },
-    /** Makes a file that a channel has put into the folder of all files an attachment. */
+    /** Registers a file that a channel stored in the attachments folder. */
     adopt: (path: string, bytes: Uint8Array): Attachment => keep(newId("f"), basename(path), relative(folder, path), bytes),
     find: rowOf,
-    /** The file's path as tools know it. */
+    /** The file's path for tools. */
     pathOf: ({ path }: FileRow): string => join(realOf(folder), path),
-    /** The bytes; undefined if they are gone, or something else is in their place. */
+    /** The content; undefined if the file is missing or was replaced. */
     read(id: string): Buffer | undefined {
       const row = rowOf(id);
       const held = row && openBelow(folder, dirname(row.path));
@@ -120,7 +120,7 @@ export function createAttachments({ store, folder, now = () => new Date() }: Att
         held.close();
       }
     },
-    /** The files of a conversation; call the answer once its messages are gone. */
+    /** Collects a conversation's files. Call `removeUntold` after deleting its messages, to delete files that no message has. */
     ofConversation(conversation: string): { removeUntold(): void } {
       const ids = (ofConversation.all(conversation) as { id: string }[]).map(({ id }) => id);
       return {
@@ -129,7 +129,7 @@ export function createAttachments({ store, folder, now = () => new Date() }: Att
         },
       };
     },
-    /** Takes away what no message has; tells how much that was. */
+    /** Deletes files without a message; returns how many. */
     removeUntold(): number {
       const before = new Date(now().getTime() - FRESH_MS).toISOString();
       const rows = (untold.all(before) as { id: string }[]).flatMap(({ id }) => rowOf(id) ?? []);
@@ -138,7 +138,7 @@ export function createAttachments({ store, folder, now = () => new Date() }: Att
     },
   };
 
-  /** Uploads that were cut off before they were known. */
+  /** Interrupted uploads, which have no row. */
   function removeLeftovers(): number {
     const uploads = join(realOf(folder), UPLOADS);
     const before = now().getTime() - FRESH_MS;
@@ -154,7 +154,7 @@ export function createAttachments({ store, folder, now = () => new Date() }: Att
 }
 export type Attachments = ReturnType<typeof createAttachments>;
 
-/** When an id was made; anything else is as old as can be. */
+/** The creation time in an id; anything else counts as infinitely old. */
 function bornIn(id: string): number {
   const told = /^[fn]_([0-9a-z]{9})/.exec(id)?.[1];
   return told === undefined ? 0 : Number.parseInt(told, 36);

@@ -1,4 +1,4 @@
-/** When each limit was last set, so that raises given before then no longer count. `place` is a squad, or "" for all. */
+/** When each limit was last set: earlier raises no longer count. `place` is a squad, or "" for all. */
 export const BUDGET_MIGRATION = {
   name: "0021-budget-limits",
   sql: `

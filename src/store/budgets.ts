@@ -2,30 +2,30 @@ import type { Limit } from "../home/safety-config.ts";
 import { AMOUNTS, type Amounts, type BudgetKind } from "../protocol/budgets.ts";
 import type { Store } from "./open.ts";
 
-/** A budget by what it is for. */
+/** What a budget is for. */
 export interface BudgetName {
   kind: BudgetKind;
   name: string;
-  /** The squads whose own limits count for it, besides "", which is everybody. */
+  /** The squads whose own limits apply; "" is everybody. */
   places: readonly string[];
 }
 
 export interface BudgetDecision extends Pick<BudgetName, "kind" | "name"> {
   /** The approval that was decided. */
   approval: string;
-  /** Whose work it held up, and which life of it. */
+  /** The owner that it blocked, and which attempt. */
   owner: string;
   life: number;
 }
 
-/** What runs now, as far as budgets are about it. */
+/** Running work that budgets apply to. */
 export interface Running {
   messages: { id: string; conversation: string }[];
   tasks: { id: string; squad: string; conversation: string | null }[];
   runs: { id: string; squad: string | null; conversation: string | null }[];
 }
 
-/** What people decided about budgets that were used up, and whom it was told. */
+/** People's decisions about exhausted budgets, and who was told. */
 export function createBudgetTable({ db }: Store, now: () => Date = () => new Date()) {
   const time = () => now().toISOString();
   const raise =
@@ -61,8 +61,8 @@ export function createBudgetTable({ db }: Store, now: () => Date = () => new Dat
     Math.max(0, ...["", ...places].map((place) => (limit.get(place, kind) as LimitRow)?.since ?? 0));
   return {
     /**
-     * Remembers a limit as it is set now. Answers whether it is another than before, or was set anew: then earlier raises no
-     * longer count, and what is left is told of again.
+     * Stores a limit's current value. Returns whether it changed or was set again: then earlier raises no longer count, and
+     * warnings are repeated.
      */
     noteLimit(place: string, kind: BudgetKind, amounts: Limit | undefined, { isNew = false } = {}): boolean {
       const text = JSON.stringify(AMOUNTS.map((amount) => amounts?.[amount] ?? null));
@@ -73,21 +73,21 @@ export function createBudgetTable({ db }: Store, now: () => Date = () => new Dat
       forgetNews.run(kind);
       return true;
     },
-    /** What a budget was raised by since its limit was set, and how often it was decided on. */
+    /** The sum of raises and the number of decisions since a budget's limit was set. */
     raised: (of: BudgetName) => ({
       ...(sums.get(of.kind, of.name, since(of)) as unknown as Amounts & { decisions: number }),
     }),
-    /** The same approval raises once, however many waited for it. */
+    /** An approval raises a budget once, however many callers waited for it. */
     raise({ kind, name, approval, owner, life }: BudgetDecision, by: Amounts): void {
       raise.run({ kind, name, approval, owner, life, ...by, at: time() });
     },
     stop({ kind, name, approval, owner, life }: BudgetDecision): void {
       stop.run(kind, name, approval, owner, life, time());
     },
-    /** Whether this life of some work was told to stop by this budget. */
+    /** Whether this budget stopped this attempt of some work. */
     isStopped: (of: BudgetName, { owner, life }: Pick<BudgetDecision, "owner" | "life">) =>
       stopped.get(of.kind, of.name, since(of), owner, life) !== undefined,
-    /** True the first time since the limit was set. */
+    /** True only the first time since the limit was set. */
     isNews: ({ kind, name }: Pick<BudgetName, "kind" | "name">): boolean => Number(news.run(kind, name, time()).changes) > 0,
     running: (): Running => ({
       messages: running.messages.all() as unknown as Running["messages"],

@@ -7,7 +7,7 @@ import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
 import { createState } from "./state.ts";
 
-/** How exactly it is known when a token was last used. */
+/** The precision of a token's last use. */
 const USE_MS = 60_000;
 
 interface Row {
@@ -17,7 +17,7 @@ interface Row {
   lastUsedAt: string | null;
 }
 
-/** Tokens for single programs, of which only hashes are kept. */
+/** Tokens for single programs; only their hashes are stored. */
 export function createClientTokens(store: Store, now: () => Date = () => new Date()) {
   const { db } = store;
   const state = createState(store);
@@ -43,13 +43,13 @@ export function createClientTokens(store: Store, now: () => Date = () => new Dat
     try {
       store.soft(() => used.run(at.toISOString(), name));
     } catch (error) {
-      // A database that cannot be written now keeps nobody out.
+      // A token stays valid even if the database cannot be written.
       if (!isTemporary(error)) throw error;
     }
   }
 
   return {
-    /** Keeps where a token was last used that opens nothing there, for whoever looks why a program is refused. */
+    /** Records where a token was last used without having access, to explain a refusal. */
     noteAstray(token: string, path: string): void {
       const row = byHash.get(hashOf(token)) as Row | undefined;
       if (!row) return;
@@ -65,7 +65,7 @@ export function createClientTokens(store: Store, now: () => Date = () => new Dat
       }
     },
     list: (): ClientToken[] => (all.all() as unknown as Row[]).map(shown),
-    /** The token itself is told once, here. */
+    /** Returns the token itself, which is shown only once. */
     make({ name, for: scopes }: NewClientToken): MadeClientToken {
       const token = `io_${randomBytes(32).toString("base64url")}`;
       const wanted = TokenScope.options.filter((scope) => scopes.includes(scope));
@@ -75,7 +75,7 @@ export function createClientTokens(store: Store, now: () => Date = () => new Dat
       });
       return { name, for: wanted, token };
     },
-    /** The token that was revoked; undefined where there is none of this name. */
+    /** Returns the revoked token; undefined if there is none with this name. */
     revoke: (name: string): ClientToken | undefined =>
       store.transaction(() => {
         const known = find(name);
@@ -85,7 +85,7 @@ export function createClientTokens(store: Store, now: () => Date = () => new Dat
         state.set(ASTRAY_KEY, JSON.stringify(others));
         return known;
       }),
-    /** What a token opens; undefined for one that nobody made, or that is revoked. */
+    /** What a token grants; undefined if it is unknown or revoked. */
     scopesOf(token: string): readonly TokenScope[] | undefined {
       const row = byHash.get(hashOf(token)) as Row | undefined;
       if (!row) return undefined;
@@ -95,7 +95,7 @@ export function createClientTokens(store: Store, now: () => Date = () => new Dat
     },
   };
 }
-/** What is written down under `ASTRAY_KEY`, by the tokens' names. */
+/** The value stored under `ASTRAY_KEY`, by token name. */
 export const readAstray = (text: string | undefined): Astray => readJson(Astray, text ?? "{}") ?? {};
 export const ASTRAY_KEY = "tokens.astray";
 const Astray = z.record(z.string(), z.object({ path: z.string(), at: z.string() }));

@@ -3,7 +3,7 @@ import { isTemporary } from "./faults.ts";
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
 
-/** What filled the model's window when a conversation last got an answer. */
+/** How a conversation's context window was filled at its last answer. */
 export function createContexts(store: Store) {
   const { db } = store;
   const read = db.prepare("SELECT context FROM conversation_contexts WHERE conversation = ?");

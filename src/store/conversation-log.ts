@@ -24,6 +24,11 @@ export function createConversationLog({ db }: Store, now: () => Date = () => new
       insert.run(conversation, role, source, content, now().toISOString());
       prune.run(conversation);
     },
+    /** Begins a conversation with what was said elsewhere, oldest first. */
+    begin(conversation: string, source: string, said: readonly Pick<LogEntry, "role" | "content">[]): void {
+      const at = now().toISOString();
+      for (const { role, content } of said.slice(-KEEP)) insert.run(conversation, role, source, content, at);
+    },
     /** The last lines of a conversation, oldest first, none older than `since`. */
     last: (conversation: string, limit: number, since = ""): LogEntry[] =>
       (last.all(conversation, since, limit) as unknown as LogEntry[]).reverse(),

@@ -1,4 +1,4 @@
-/** What a person sets for a conversation, what runs in it, and how many of its answers nobody has seen. */
+/** A conversation's settings, its running work, and its number of unseen answers. */
 export const CONVERSATION_MIGRATION = {
   name: "0023-conversation-settings",
   sql: `

@@ -95,9 +95,9 @@ export function createConversationRows(store: Store, now: () => Date = () => new
         return infoOf(byName.get(name) as unknown as Row);
       });
     },
-    /** An answer was given that nobody has seen yet. */
+    /** Counts an answer that nobody has seen yet. */
     answered: (name: string) => void answered.run(name),
-    /** All its answers were seen; false if they were already. */
+    /** Marks all answers as seen; false if they were already. */
     seen: (name: string): boolean => Number(seen.run(name).changes) > 0,
   };
 }

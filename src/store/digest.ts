@@ -4,7 +4,7 @@ import type { Store } from "./open.ts";
 import type { Database } from "./transactions.ts";
 import type { UsagePart } from "./usage.ts";
 
-/** From a moment until before another. */
+/** A half-open period. */
 export interface Period {
   since: string;
   until: string;
@@ -12,34 +12,34 @@ export interface Period {
 
 type Counted = Record<keyof typeof ENDED, number>;
 
-/** What ended in a period, and what model calls used, by model. */
+/** Work that ended in a period, and usage by model. */
 export interface PeriodCounts {
   done: Counted;
   failed: Counted;
-  /** Of what is done: tasks without a test seen to pass, and runs that were not approved. */
+  /** Of the finished work: tasks without a passing test, and runs that were not approved. */
   unproven: Pick<Counted, "tasks" | "runs">;
   used: UsagePart[];
 }
 
-/** What a thread of its own is to count. */
+/** A job for the counting thread. */
 export interface CountJob extends Period {
   file: string;
 }
 
 const ENDED = { messages: "messages", tasks: "agent_tasks", runs: "runs" } as const;
-/** More rows than this are counted in a thread of its own: about ten milliseconds. */
+/** More rows, about ten milliseconds' worth, are counted in a worker thread. */
 const MOST_HERE = 20_000;
-/** A task's evidence has to be read as well. */
+/** Fewer tasks, because their evidence must be parsed. */
 const MOST_TASKS_HERE = 1_000;
 const DEADLINE_MS = 60_000;
 
 export interface DigestRowsDeps {
   db: Pick<Store, "db">["db"];
-  /** The database's file, for counting much of it beside the main thread; without it everything is counted here. */
+  /** The database file, for counting in a worker thread; without it everything is counted on the main thread. */
   file?: string;
 }
 
-/** What a digest counts. A million rows keep nobody waiting: they are counted in a thread with a connection of its own. */
+/** Counts rows for a digest. Large counts run in a worker thread with its own connection. */
 export function createDigestRows({ db, file }: DigestRowsDeps) {
   const waiting = db.prepare("SELECT COUNT(*) AS count FROM approvals WHERE state = 'waiting'");
   const isMuch = [
@@ -67,11 +67,11 @@ export function createDigestRows({ db, file }: DigestRowsDeps) {
 }
 export type DigestRows = ReturnType<typeof createDigestRows>;
 
-/** The same on a connection of its own, which only reads. */
+/** The same with a separate read-only connection. */
 export function countInFile({ file, ...period }: CountJob): PeriodCounts {
   const db = new DatabaseSync(file, { readOnly: true });
   try {
-    // All of it tells of one moment.
+    // One transaction, so that all counts see the same state.
     db.exec("BEGIN");
     return countPeriod(db, period);
   } finally {
@@ -79,7 +79,7 @@ export function countInFile({ file, ...period }: CountJob): PeriodCounts {
   }
 }
 
-/** What happened at the beginning of a period counts, at its end not. */
+/** The start of a period is inclusive, its end exclusive. */
 function countPeriod(db: Pick<Database, "prepare">, period: Period): PeriodCounts {
   const count = (table: string, status: "done" | "failed", also = "") =>
     (
@@ -102,11 +102,11 @@ function countPeriod(db: Pick<Database, "prepare">, period: Period): PeriodCount
   return { done: ended("done"), failed: ended("failed"), unproven, used: usedIn(db, period) };
 }
 
-/** The same as `isProven` of a task; evidence that cannot be read proves nothing. */
+/** Like `isProven` for a task; unreadable evidence proves nothing. */
 const IS_PROVEN = `coalesce(CASE WHEN json_valid(evidence) THEN
   coalesce(json_extract(evidence, '$.proven'), json_extract(evidence, '$.verdict') GLOB 'done;*') END, 0)`;
 
-/** What model calls used: whole days are taken from the kept sums, and only the rest is added up anew. */
+/** Model usage: whole days come from the daily sums, only the rest is added up. */
 function usedIn(db: Pick<Database, "prepare">, { since, until }: Period): UsagePart[] {
   const wholeDays = db.prepare(`SELECT model, rehearsal, SUM(calls) AS calls, SUM(input_tokens) AS inputTokens,
     SUM(output_tokens) AS outputTokens, SUM(cache_read_tokens) AS cacheReadTokens FROM usage_sums
@@ -128,7 +128,7 @@ function partOf(row: unknown): UsagePart {
   return { ...part, name: "", squad: "", rehearsal: rehearsal === 1 };
 }
 
-/** The first day that lies wholly after a moment, in UTC. */
+/** The first full day after a time, in UTC. */
 function dayAfter(time: string): string {
   const day = new Date(`${time.slice(0, 10)}T00:00:00.000Z`);
   if (time > day.toISOString()) day.setUTCDate(day.getUTCDate() + 1);

@@ -1,4 +1,4 @@
-/** Jobs that are done here or by workers, and every time that one of them was begun. */
+/** Jobs, done here or by workers, and all their attempts. */
 export const DISPATCH_MIGRATION = {
   name: "0019-dispatch",
   sql: `

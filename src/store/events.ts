@@ -10,7 +10,7 @@ interface Row {
   data: string;
 }
 
-/** The one stream of events, in the order they happened and numbered by the database. */
+/** The event log, in order, numbered by the database. */
 export function createEventLog(store: Store, now: () => Date = () => new Date()) {
   const insert = store.db.prepare("INSERT INTO events (type, conversation, data, created_at) VALUES (?, ?, ?, ?)");
   const since = store.db.prepare("SELECT id, type, conversation, data FROM events WHERE id > ? ORDER BY id LIMIT ?");
@@ -25,7 +25,6 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
     isInTransaction: () => store.db.isTransaction,
     afterCommit: store.afterCommit,
     afterRollback: store.afterRollback,
-    /** Does not wait for another program that holds the file: news can be told a moment later. */
     append(news: readonly News[]): Event[] {
       const time = now().toISOString();
       const write = () =>
@@ -33,9 +32,9 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
           ...item,
           id: Number(insert.run(item.type, item.conversation ?? null, JSON.stringify(item.data), time).lastInsertRowid),
         }));
-      return store.soft(write, { atOnce: true });
+      return store.soft(write);
     },
-    /** What was heard so far of the latest life of a message's turn, oldest first, and up to which event that is. */
+    /** The events of a message's latest turn attempt, oldest first, and the id of the last one. */
     turnSoFar(conversation: string, messageId: string): { events: Event[]; upTo: number } {
       const upTo = lastId();
       const events: Event[] = [];
@@ -47,7 +46,7 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
       }
       return { events: events.reverse(), upTo };
     },
-    /** What came after an event, and how far that was looked at: what another version wrote may be left out. */
+    /** The events after a given one, and the last id examined. Events of other versions may be skipped. */
     since(id: number, limit = 1_000): { events: Event[]; upTo: number } {
       const rows = since.all(id, limit) as unknown as Row[];
       return { events: rows.flatMap((row) => toEvent(row) ?? []), upTo: rows.at(-1)?.id ?? id };

@@ -1,8 +1,5 @@
 import { codeOf, messageOf, UserError } from "../lib/errors.ts";
 
-/** How long a write waits while another process holds the database. */
-export const BUSY_MS = 5_000;
-
 /** SQLite's primary result codes: https://sqlite.org/rescode.html */
 const SQLITE = { busy: 5, locked: 6, noMemory: 7, readOnly: 8, interrupt: 9, ioError: 10, full: 13, cannotOpen: 14 } as const;
 const FULL_DISK = ["ENOSPC", "EDQUOT"];
@@ -30,10 +27,7 @@ export function isTemporary(error: unknown): boolean {
 export function storeTrouble(error: unknown): UserError | undefined {
   const trouble = (message: string, code?: string) =>
     new UserError(message, { trouble: "unavailable", cause: error, ...(code && { code }) });
-  if (isBusy(error))
-    return trouble(
-      `Another program has held IO's database for ${BUSY_MS / 1000} seconds: nothing was accepted. Send it again in a moment.`,
-    );
+  if (isBusy(error)) return trouble("Another program holds IO's database: nothing was accepted. Send it again in a moment.");
   if (isDiskFull(error)) return trouble(DISK_FULL, "disk_full");
   if (isTemporary(error)) return trouble("The disk cannot be written: nothing was accepted. Check it and send it again.");
   return undefined;

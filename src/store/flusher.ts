@@ -3,18 +3,17 @@ import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 
 export interface FlusherDeps {
-  /** Brings everything to the disk by other means, and waits for it. */
+  /** Writes everything to disk with a checkpoint, and waits for it. */
   checkpoint: () => void;
   log?: Pick<Log, "warn" | "error"> | undefined;
 }
 
-/** How long to wait before what could not be brought to the disk is tried again. */
+/** The delay before a failed flush is retried. */
 const RETRY_MS = 1_000;
 
 /**
- * Brings what was written so far to the disk, without keeping this thread from its work. After a flush that failed the
- * system may take what it held for written, so another flush proves nothing: the log is copied into the database instead,
- * until that succeeds.
+ * Flushes writes to disk without blocking this thread. After a failed fsync the system may consider its buffers clean, so a
+ * second fsync proves nothing: checkpoint the write-ahead log instead, until that succeeds.
  */
 export function createFlusher(path: string, { checkpoint, log }: FlusherDeps) {
   let file: number | undefined;
@@ -28,12 +27,12 @@ export function createFlusher(path: string, { checkpoint, log }: FlusherDeps) {
     try {
       checkpoint();
     } catch (error) {
-      log?.error("what was written is not on the disk yet and is tried again", { error: messageOf(error) });
+      log?.error("recent writes are not on disk yet; trying again", { error: messageOf(error) });
       retry = setTimeout(makeUp, RETRY_MS).unref();
     }
   };
   const failed = (error: unknown): void => {
-    log?.warn("a flush of the database failed; it is brought to the disk by a checkpoint", { error: messageOf(error) });
+    log?.warn("flushing the database failed; checkpointing instead", { error: messageOf(error) });
     if (retry === undefined) makeUp();
   };
   const flush = (): void => {
@@ -43,7 +42,7 @@ export function createFlusher(path: string, { checkpoint, log }: FlusherDeps) {
     try {
       file ??= openSync(`${path}-wal`, "r");
     } catch (error) {
-      // Without the file there is nothing in it.
+      // Without a file there is nothing to flush.
       if (codeOf(error) !== "ENOENT") failed(error);
       return;
     }
@@ -57,7 +56,7 @@ export function createFlusher(path: string, { checkpoint, log }: FlusherDeps) {
   };
   return {
     flush,
-    /** Whether something that was to be flushed is not on the disk. */
+    /** Whether a requested flush has not reached the disk. */
     isBehind: () => retry !== undefined,
     close(): void {
       isClosed = true;

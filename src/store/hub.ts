@@ -72,13 +72,13 @@ export function createHub({ events, log }: { events: EventLog; log: Log }): Hub 
       events.afterCommit(tellWritten);
     } catch (error) {
       if (isTemporary(error)) hold(news, error);
-      else log.error("news could not be written down", { error, lost: news.length });
+      else log.error("cannot store events", { error, lost: news.length });
     }
   };
   /** Keeps what cannot be stored now, and retries. */
   const hold = (news: News[], error: unknown) => {
     const lost = Math.max(0, news.length - MAX_HELD);
-    if (lost > 0) log.error("news could not be written down", { error: messageOf(error), lost });
+    if (lost > 0) log.error("cannot store events", { error: messageOf(error), lost });
     pending = [...news.slice(lost), ...pending];
     isHeld = true;
     timer = setTimeout(flush, isBusy(error) ? BUSY_MS : FULL_MS);
@@ -120,7 +120,7 @@ export function createHub({ events, log }: { events: EventLog; log: Log }): Hub 
     close() {
       flush();
       clearTimeout(timer);
-      if (pending.length > 0) log.error("news could not be written down: the database was held", { lost: pending.length });
+      if (pending.length > 0) log.error("cannot store events: another program has the database locked", { lost: pending.length });
     },
   };
 }

@@ -1,12 +1,12 @@
 import type { Store } from "./open.ts";
 
-/** A piece of work that an earlier life of the daemon had begun. */
+/** Work that was running when the previous daemon ended. */
 export interface Interrupted {
   id: string;
   text: string;
 }
 
-/** What an earlier life left under way; to be asked before anything goes on. */
+/** Finds work that the previous daemon left running. Query it before anything resumes. */
 export function createInterruptedRows({ db }: Pick<Store, "db">) {
   const messages = db.prepare(
     "SELECT id, text FROM messages INDEXED BY messages_waiting WHERE status IN ('queued','running') AND status = 'running' ORDER BY seq",
@@ -17,7 +17,7 @@ export function createInterruptedRows({ db }: Pick<Store, "db">) {
   return {
     messages: () => messages.all() as unknown as Interrupted[],
     tasks: () => tasks.all() as unknown as Interrupted[],
-    /** How many effects of these were begun and have no known end. */
+    /** How many effects of this work have an intent but no result. */
     uncertainEffects: (owners: readonly string[]): number => (uncertain.get(JSON.stringify(owners)) as { count: number }).count,
   };
 }

@@ -1,4 +1,4 @@
-/** Which text of each page IO itself wrote or has seen, and the pages that somebody else changed since a person last looked. */
+/** The text of each page that IO last wrote or saw, and unreviewed changes by others. */
 export const KNOWN_PAGES_MIGRATION = {
   name: "0036-known-pages",
   sql: `

@@ -4,29 +4,29 @@ import type { Store } from "./open.ts";
 import { nameOf } from "./page-writers.ts";
 import type { State } from "./state.ts";
 
-/** A page that somebody changed whom IO does not know, and at which no person has looked since. */
+/** A page changed by somebody unknown to IO and not reviewed since. */
 export interface OutsideChange {
   name: string;
   change: PageChange["change"];
-  /** How many changes were noticed. */
+  /** The number of detected changes. */
   changes: number;
-  /** The hash of the text that stood before the first of them; "" for none. */
+  /** The hash of the text before the first change; "" if there was none. */
   before: string;
-  /** When the first and the last of them were noticed. */
+  /** When the first and the last change were detected. */
   beganAt: string;
   at: string;
 }
 
 export interface SeenPage {
   path: string;
-  /** Undefined where there is no page any more. */
+  /** Undefined if the page is gone. */
   text: string | undefined;
 }
 
 export interface KnownPagesDeps {
   store: Store;
   state: State;
-  /** Told in its transaction of a page that somebody changed whom IO does not know. */
+  /** Called, in the same transaction, for a page changed by somebody unknown to IO. */
   onOutside: (name: string) => void;
   now?: () => Date;
 }
@@ -34,13 +34,13 @@ export interface KnownPagesDeps {
 const FIRST_LOOK = "known-pages:first-look";
 const COLUMNS = "name, change, changes, before, began_at AS beganAt, at";
 
-/** Blake2 takes half of the time that SHA-256 takes, and a page may hold 10 MB. */
+/** BLAKE2 takes half the time of SHA-256, and a page may have 10 MB. */
 export const hashOf = (text: string | undefined): string =>
   text === undefined ? "" : createHash("blake2b512").update(text).digest("hex").slice(0, 64);
 
 /**
- * Tells the changes of pages that IO makes from all others: the hash of what IO is about to write is kept before the file is
- * written, so that a crash in between makes no stranger of IO itself.
+ * Tells IO's own page changes from others. Stores the hash of new text before writing the file, so that after a crash in
+ * between IO still recognises its own change.
  */
 export function createKnownPages({ store, state, onOutside, now = () => new Date() }: KnownPagesDeps) {
   const { db } = store;
@@ -79,10 +79,10 @@ export function createKnownPages({ store, state, onOutside, now = () => new Date
   }
 
   return {
-    /** Whether the pages that were there before IO kept track have all been looked at. */
+    /** Whether all pages from before the tracking began have been recorded. */
     isBegun: (): boolean => state.get(FIRST_LOOK) !== undefined,
     begun: (): void => state.set(FIRST_LOOK, now().toISOString()),
-    /** Pages as they are on disk now. */
+    /** Records pages as they are on disk now. */
     saw(pages: readonly SeenPage[]): void {
       if (pages.length === 0) return;
       const isFirst = state.get(FIRST_LOOK) === undefined;
@@ -90,18 +90,18 @@ export function createKnownPages({ store, state, onOutside, now = () => new Date
         for (const page of pages) look(page, isFirst);
       });
     },
-    /** IO is about to write this, or with undefined to remove the page; what stands there now was `seen`. */
+    /** Call before IO writes this text, or with undefined removes the page. `seen` is the current text. */
     willWrite(path: string, seen: string | undefined, text: string | undefined): void {
       store.soft(() => {
         look({ path, text: seen }, state.get(FIRST_LOOK) === undefined);
         expect.run(nameOf(path), hashOf(seen), hashOf(text));
       });
     },
-    /** The same where what stands there now is what IO wrote last. */
+    /** The same if the current text is what IO wrote last. */
     willWriteOverOwn(path: string, text: string | undefined): void {
       store.soft(() => expectNext.run(hashOf(text), nameOf(path)));
     },
-    /** What IO was about to write stands there now: a change after this one is somebody else's. */
+    /** Call after the write: any later change is somebody else's. */
     hasWritten(path: string): void {
       store.soft(() => {
         settle.run(nameOf(path));
@@ -110,7 +110,7 @@ export function createKnownPages({ store, state, onOutside, now = () => new Date
     },
     outside: (limit: number) => all.all(limit) as unknown as OutsideChange[],
     outsideOf: (path: string) => one.get(nameOf(path)) as OutsideChange | undefined,
-    /** A person has looked at the page. */
+    /** Marks the page as reviewed by a person. */
     reviewed: (path: string): void => void remove.run(nameOf(path)),
   };
 }

@@ -1,9 +1,9 @@
 import type { Store } from "./open.ts";
 
-/** How far back is looked. */
+/** How many of the latest messages are examined. */
 const LATEST_MESSAGES = 5_000;
 
-/** When a message last came in by each channel, of the latest ones. */
+/** When each channel last received a message, among the latest ones. */
 export function createLastHeard({ db }: Store): () => Map<string, string> {
   const latest = db.prepare(
     `SELECT channel, created_at AS at

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { messageOf } from "../lib/errors.ts";
 
-/** Takes a lock that the system itself releases when this process ends, however it ends. Undefined: somebody else has it. */
+/** Takes a lock that the system releases when this process ends, however it ends. Undefined if somebody else holds it. */
 export function takeLock(path: string): { release(): void } | undefined {
   const db = new DatabaseSync(path);
   try {
-    // Whoever asks for the holder is done within this time.
+    // Somebody who only queries the holder is done within this time.
     db.exec("PRAGMA busy_timeout = 250; BEGIN EXCLUSIVE");
     return { release: () => db.close() };
   } catch (error) {
@@ -17,7 +17,7 @@ export function takeLock(path: string): { release(): void } | undefined {
   }
 }
 
-/** Who has the lock: undefined for nobody. Where the system does not tell whose it is, the pid is missing. */
+/** The lock's holder; undefined if nobody. Without a pid if the system does not report it. */
 export function lockHolder(path: string): { pid?: number } | undefined {
   if (!existsSync(path)) return undefined;
   let db: InstanceType<typeof DatabaseSync> | undefined;
@@ -26,7 +26,7 @@ export function lockHolder(path: string): { pid?: number } | undefined {
     db.exec("PRAGMA busy_timeout = 0; SELECT count(*) FROM sqlite_master");
     return undefined;
   } catch (error) {
-    // A file that is no lock, or cannot be opened, is held by nobody.
+    // Nobody holds a file that is not a lock or cannot be opened.
     return isBusy(error) ? pidOnLinux(path) : undefined;
   } finally {
     db?.close();
@@ -40,25 +40,25 @@ function pidOnLinux(path: string): { pid?: number } {
     const pid = pickHolder(readFileSync("/proc/locks", "utf8"), file, (candidate) => hasOpen(candidate, file));
     return pid === undefined ? {} : { pid };
   } catch {
-    // Another system, or one that does not show it.
+    // Not Linux, or /proc is hidden.
     return {};
   }
 }
 
-/** A file as `stat` names it. */
+/** A file's device and inode, from `stat`. */
 export interface FileNumber {
   dev: number;
   ino: number;
 }
 
 /**
- * The process that holds a file's write lock, by the text of `/proc/locks`. Inode numbers repeat on other devices, and on
- * overlay and btrfs the list names another device than `stat` does: there the process must have the very file open.
+ * Finds the holder of a file's write lock in the text of `/proc/locks`. Inode numbers repeat across devices, and on overlay and
+ * btrfs the list shows another device than `stat`: then the process must have exactly this file open.
  */
 export function pickHolder(
   locks: string,
   { dev, ino }: FileNumber,
-  /** Undefined when the process may not be looked at. */
+  /** Undefined if the process cannot be examined. */
   isOpenIn: (pid: number) => boolean | undefined,
 ): number | undefined {
   const candidates = locks.split("\n").flatMap((line) => {
@@ -71,10 +71,10 @@ export function pickHolder(
   return candidates.find(({ pid }) => isOpenIn(pid))?.pid;
 }
 
-/** A lock that is held: one that is only waited for has an arrow before its kind. */
+/** Parses a held lock; a waiting one has an arrow before its kind. */
 const LOCK_LINE = /^\d+: [A-Z]+ +\S+ +WRITE +(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) /;
 
-/** The device as `/proc/locks` spells it; glibc's packing of major and minor. */
+/** The device in the format of `/proc/locks`; uses glibc's packing of major and minor. */
 function deviceName(dev: number): string {
   const device = BigInt(dev);
   const major = ((device >> 8n) & 0xfffn) | ((device >> 32n) & ~0xfffn);

@@ -1,12 +1,12 @@
 import { createBreath } from "../lib/breath.ts";
 import type { Database, Store } from "./open.ts";
 
-/** Something that was said, in a message or in a task, and where. */
+/** A match in a message or task. */
 export interface SaidHit {
   kind: "message" | "task";
   id: string;
   conversation: string | null;
-  /** Whether the words are the user's, or those of IO or the agent who answered. */
+  /** Whether the user said it, or IO or the agent who answered. */
   by: "asked" | "answered";
   createdAt: string;
   snippet: string;
@@ -16,23 +16,22 @@ export interface SaidQuery {
   query: string;
   conversation?: string | undefined;
   limit: number;
-  /** Leaves out one message or task, such as the one that asks. */
+  /** Excludes one message or task, such as the one that searches. */
   except?: string;
-  /** Looks through tasks as well. */
+  /** Searches tasks too. */
   tasks?: boolean;
 }
 
 const AROUND = 100;
 const MOST_WORDS = 8;
-/** How many rows are looked through at once: as many as take a few milliseconds, whatever their length. */
+/** The rows per step, adjusted so that a step takes a few milliseconds. */
 const FIRST_ROWS = 50;
 const MOST_ROWS = 2_000;
 const SLOW_MS = 8;
 
 /**
- * Finds what was said, the latest first: the words as they stand, else all of them in one message. The rows themselves are
- * read, a few at a time: that takes about a millisecond for a thousand messages, and an index of every substring would cost
- * more than that with each message, and several times the room.
+ * Searches messages, latest first: the exact phrase, else all its words in one message. Scans the rows a few at a time, about
+ * a millisecond per thousand messages. A substring index would cost more than that per message, and several times the space.
  */
 export function createMessageSearch({ db }: Pick<Store, "db">) {
   return async ({ query, conversation, limit, except = "", tasks = false }: SaidQuery): Promise<SaidHit[]> => {
@@ -58,7 +57,7 @@ export type MessageSearch = ReturnType<typeof createMessageSearch>;
 interface Table {
   kind: SaidHit["kind"];
   name: string;
-  /** Columns and texts by what they are called here. */
+  /** Maps the columns of each table to common names. */
   columns: string;
   texts: readonly string[];
   conversation: string;
@@ -95,7 +94,7 @@ interface Wanted {
   breathe: ReturnType<typeof createBreath>;
 }
 
-/** The rows that hold every one of the texts, the latest first. */
+/** The rows that contain all texts, latest first. */
 async function* matching(db: Database, table: Table, { wanted, conversation, breathe }: Wanted): AsyncGenerator<Row> {
   const { name, columns, texts } = table;
   const patterns = wanted.map((text) => spellings(text).map((each) => `%${each.replace(/[\\%_]/g, "\\$&")}%`));
@@ -123,7 +122,7 @@ async function* matching(db: Database, table: Table, { wanted, conversation, bre
   }
 }
 
-/** SQLite takes capitals for small letters in ASCII alone. */
+/** SQLite ignores case only in ASCII. */
 function spellings(text: string): string[] {
   if (/^\p{ASCII}*$/u.test(text)) return [text];
   const lower = text.toLowerCase();

@@ -43,15 +43,15 @@ export interface Finish {
   route: Route;
 }
 
-/** A message that is to be worked on, with what an earlier life knew about it. */
+/** A message to process, with the state from earlier attempts. */
 export interface Work {
   message: Message;
-  /** Set when an earlier life had begun it. */
+  /** Set if an earlier attempt started it. */
   begun?: { sessionId: string | null; promptId: string | null };
 }
 
 export const NO_ROUTE: Route = { answered: "not yet", tools: [], tasks: [], runs: [] };
-/** What is told of a row that another version of IO wrote. */
+/** Shown for a row that another version of IO wrote. */
 const UNKNOWN_SOURCE: Source = { channel: "api" };
 const UNKNOWN_FAILURE: Failure = { code: "unreadable", message: "why it failed was written by another version of IO." };
 
@@ -65,7 +65,7 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
   );
   const byId = db.prepare("SELECT * FROM messages WHERE id = ?");
   const byKey = db.prepare("SELECT * FROM messages WHERE idempotency_key = ?");
-  // Left to itself the planner takes the index of all messages, and walks through every finished one.
+  // The planner would otherwise use the index of all messages and scan every finished one.
   const unfinished = "FROM messages INDEXED BY messages_waiting WHERE status IN ('queued','running')";
   const oldest = db.prepare(`SELECT * ${unfinished} AND conversation = ? ORDER BY seq LIMIT 1`);
   const waiting = db.prepare(`SELECT DISTINCT conversation ${unfinished}`);
@@ -102,7 +102,7 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
   const found = (row: unknown): Message | undefined => (row === undefined ? undefined : toMessage(row as Row));
 
   return {
-    /** Puts a message on disk. The same idempotency key again answers with the first message. */
+    /** Stores a message. A repeated idempotency key returns the first message. */
     add({ id, conversation, source, text, idempotencyKey, attachments = [] }: NewRow): { message: Message; isNew: boolean } {
       return store.transaction(() => {
         const earlier = idempotencyKey === undefined ? undefined : found(byKey.get(idempotencyKey));
@@ -114,7 +114,7 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
     },
     find: (id: string) => found(byId.get(id)),
     findByKey: (idempotencyKey: string) => found(byKey.get(idempotencyKey)),
-    /** The next message of a conversation: the oldest that is not finished. */
+    /** A conversation's next message: the oldest unfinished one. */
     next(conversation: string): Work | undefined {
       const row = oldest.get(conversation) as Row | undefined;
       if (!row) return undefined;
@@ -123,7 +123,7 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
     },
     conversationsWaiting: () => (waiting.all() as { conversation: string }[]).map((row) => row.conversation),
     start: (id: string, sessionId: string) => void start.run(sessionId, now().toISOString(), id),
-    /** New words for a message that still waits; false once it does not. */
+    /** Replaces the text of a waiting message; false if it no longer waits. */
     rewrite: (id: string, text: string): boolean => Number(rewrite.run(text, id).changes) > 0,
     accepted: (id: string, promptId: string) => void accepted.run(promptId, id),
     finish: (id: string, end: Finish): boolean =>
@@ -138,7 +138,7 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
           id,
         ).changes,
       ) > 0,
-    /** The newest first, before a given message. */
+    /** Newest first, before a given message. */
     list(conversation: string, limit: number, before?: string): Message[] {
       const seq = before === undefined ? Number.MAX_SAFE_INTEGER : ((seqOf.get(before) as { seq: number } | undefined)?.seq ?? 0);
       return (list.all(conversation, seq, limit) as unknown as Row[]).map(toMessage);

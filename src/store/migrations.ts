@@ -5,12 +5,13 @@ import { DISPATCH_MIGRATION } from "./dispatch-migration.ts";
 import { KNOWN_PAGES_MIGRATION } from "./known-pages-migration.ts";
 import { NEWS_MIGRATION } from "./news-migration.ts";
 import { PAGE_MIGRATION } from "./page-migration.ts";
-import { PROGRAMS_MIGRATION } from "./programs-migration.ts";
-import { PULL_MIGRATION } from "./pull-migration.ts";
+import { PROGRAMS_MIGRATION, RESPONSE_FIELDS_MIGRATION } from "./programs-migration.ts";
+import { PULL_CONFLICT_MIGRATION, PULL_MIGRATION } from "./pull-migration.ts";
 import { RULES_MIGRATION } from "./rules-migration.ts";
 import { SAFETY_MIGRATIONS } from "./safety-migrations.ts";
 import { SCHEDULE_MIGRATION } from "./schedule-migration.ts";
 import { SCHEDULE_USAGE_MIGRATION } from "./schedule-usage-migration.ts";
+import { TASK_PROJECTS_MIGRATION } from "./task-projects-migration.ts";
 import { TELEGRAM_MIGRATION } from "./telegram-migration.ts";
 import { TURN_CHANGES_MIGRATION } from "./turn-changes-migration.ts";
 import { WATCH_MIGRATION } from "./watch-migration.ts";
@@ -21,7 +22,7 @@ export interface Migration {
   sql: string;
 }
 
-/** Every change to the database, oldest first. A name is never reused and a landed one never edited. */
+/** Every migration, oldest first. Never reuse a name or edit a released migration. */
 export const MIGRATIONS: readonly Migration[] = [
   {
     name: "0001-core",
@@ -385,4 +386,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ATTACHMENT_MIGRATION,
   SCHEDULE_USAGE_MIGRATION,
   KNOWN_PAGES_MIGRATION,
+  TASK_PROJECTS_MIGRATION,
+  PULL_CONFLICT_MIGRATION,
+  RESPONSE_FIELDS_MIGRATION,
 ];

@@ -3,61 +3,66 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { codeOf, messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { BUSY_MS, isBusy, isDiskFull, isTemporary } from "./faults.ts";
+import { isBusy, isDiskFull, isTemporary } from "./faults.ts";
 import { createFlusher } from "./flusher.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
 import { createTransactions, type Database } from "./transactions.ts";
 
 export type { Database } from "./transactions.ts";
 
-/** One SQLite file, and the three ways of writing to it. */
+/** One SQLite file with three kinds of write. */
 export interface Store {
   readonly db: Database;
-  /** Runs it whole or not at all; a transaction inside another is part of it. On disk when this returns. */
+  /** Runs work atomically; a nested transaction joins the outer one. On disk when this returns. */
   transaction<T>(work: () => T): T;
-  /** Runs once the transaction around this is kept, and not at all if it is not; at once where there is none. What it throws is logged. */
+  /** Runs after the surrounding transaction commits, not if it rolls back; immediately outside of one. Errors are logged. */
   afterCommit(work: () => void): void;
-  /** Runs once the transaction around this is rolled back. */
+  /** Runs after the surrounding transaction rolls back. */
   afterRollback(work: () => void): void;
-  /** A transaction that does not wait for the disk: for what may be lost in a power cut, though not in a crash. */
-  soft<T>(work: () => T, options?: SoftOptions): T;
-  /** The same, and has it brought to the disk meanwhile: for what should last, and which nobody outside counts on yet. */
+  /** A transaction that does not wait for the disk: it survives a crash, but not a power cut. */
+  soft<T>(work: () => T): T;
+  /** The same, but starts a flush in the background: for data that nobody outside relies on yet. */
   soon<T>(work: () => T): T;
   close(): void;
 }
 
-export interface SoftOptions {
-  /** For what can be done later: where another process holds the file this throws at once (see `isBusy`) instead of waiting. */
-  atOnce?: boolean;
-}
-
 export interface StoreDeps {
   migrations?: readonly Migration[];
-  /** Opens the file; a test puts a connection here that fails. */
+  /** Opens the file; tests inject a failing connection. */
   connect?: (path: string) => Database;
   log?: Pick<Log, "warn" | "error">;
-  /** Told whenever the disk had no room for a write. */
+  /** Called when a write failed because the disk is full. */
   onFull?: () => void;
+  /** How long a write waits for a lock held by another program; this blocks the process. */
+  lockWaitMs?: number;
 }
 
-/** How long to leave it alone before asking again. */
-const RETRY_MS = 250;
+/** Too short to notice. After a timed-out wait, writes fail immediately for `HELD_MS`. */
+const LOCK_WAIT_MS = 50;
+const HELD_MS = 1_000;
+/** How long a start waits for a lock held by another program. */
+const OPENING_WAIT_MS = 5_000;
+/** The delay before a write is retried. */
+const RETRY_MS = 100;
 
-export function openStore(path: string, { migrations = MIGRATIONS, connect = openFile, log, onFull }: StoreDeps = {}): Store {
+export function openStore(path: string, deps: StoreDeps = {}): Store {
+  const { migrations = MIGRATIONS, connect = openFile, log, onFull, lockWaitMs = LOCK_WAIT_MS } = deps;
   const connection = connect(path);
   try {
-    connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
-    patiently(() => connection.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
-    patiently(() => migrate(connection, path, migrations));
+    connection.exec(`PRAGMA busy_timeout = ${OPENING_WAIT_MS}`);
+    retryWhileLocked(() => connection.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
+    retryWhileLocked(() => migrate(connection, path, migrations));
   } catch (error) {
     connection.close();
     throw error instanceof UserError ? error : unusable(path, error);
   }
   if (path !== ":memory:") chmodSync(path, 0o600);
 
-  // Set before each write that needs another value, so that a failure to set one back weakens no later promise.
-  const current = { synchronous: "FULL", busy_timeout: BUSY_MS };
-  const prepare = (synchronous: "FULL" | "NORMAL" = "FULL", busy_timeout = BUSY_MS) => {
+  // Set the mode before each write that needs it, so that a failed reset cannot weaken a later write.
+  const current = { synchronous: "FULL", busy_timeout: OPENING_WAIT_MS };
+  let heldAt = Number.NEGATIVE_INFINITY;
+  const prepare = (synchronous: "FULL" | "NORMAL" = "FULL") => {
+    const busy_timeout = performance.now() - heldAt < HELD_MS ? 0 : lockWaitMs;
     for (const [name, value] of Object.entries({ synchronous, busy_timeout })) {
       if (current[name as keyof typeof current] === value) continue;
       connection.exec(`PRAGMA ${name} = ${value}`);
@@ -66,11 +71,14 @@ export function openStore(path: string, { migrations = MIGRATIONS, connect = ope
   };
   const { db, transaction, afterCommit, afterRollback } = createTransactions(connection, {
     prepare,
-    onCallbackFailure: (error) => log?.error("what follows a transaction failed", { error }),
-    onFailure: (error) => void (isDiskFull(error) && onFull?.()),
+    onCallbackFailure: (error) => log?.error("a callback after a transaction failed", { error }),
+    onFailure(error) {
+      if (isDiskFull(error)) onFull?.();
+      if (isBusy(error)) heldAt = performance.now();
+    },
   });
   const flusher = createFlusher(path, { checkpoint: () => checkpoint(connection), log });
-  const soft: Store["soft"] = (work, { atOnce = false } = {}) => transaction(work, () => prepare("NORMAL", atOnce ? 0 : BUSY_MS));
+  const soft: Store["soft"] = (work) => transaction(work, () => prepare("NORMAL"));
   return {
     db,
     transaction: (work) => transaction(work),
@@ -78,7 +86,7 @@ export function openStore(path: string, { migrations = MIGRATIONS, connect = ope
     afterRollback,
     soft,
     soon(work) {
-      // What could not be flushed is not followed by more of its kind.
+      // After a failed flush, writes wait for the disk again.
       if (flusher.isBehind()) return transaction(work);
       return soft(() => {
         afterCommit(flusher.flush);
@@ -92,7 +100,7 @@ export function openStore(path: string, { migrations = MIGRATIONS, connect = ope
   };
 }
 
-/** Brings everything that was committed so far into the database file itself, and waits for the disk. */
+/** Checkpoints the write-ahead log into the database file, and waits for the disk. */
 function checkpoint(connection: Database): void {
   connection.exec("PRAGMA synchronous = FULL");
   const { busy, log, checkpointed } = connection.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() as Record<string, number>;
@@ -108,19 +116,24 @@ function openFile(path: string): Database {
   }
 }
 
-/** Tries again for as long as the database cannot be written and nobody gives up, without keeping anybody else from working. */
-export async function whenFree<T>(work: () => T, hasGivenUp = () => false): Promise<T> {
+/** Retries while the database cannot be written, until `hasGivenUp`, without blocking other work. */
+export async function whenFree<T>(work: () => T, hasGivenUp: (error: unknown) => boolean = () => false): Promise<T> {
   for (;;) {
     try {
       return work();
     } catch (error) {
-      if (!isTemporary(error) || hasGivenUp()) throw error;
+      if (!isTemporary(error) || hasGivenUp(error)) throw error;
       await sleep(RETRY_MS);
     }
   }
 }
 
-/** Says what is wrong with a database file in words that help. */
+/** Retries only while another program has the database locked. */
+export function whenNotHeld<T>(work: () => T, hasGivenUp: () => boolean): Promise<T> {
+  return whenFree(work, (error) => !isBusy(error) || hasGivenUp());
+}
+
+/** Turns a database error into a message with a remedy. */
 export function unusable(path: string, error: unknown): UserError {
   const text = messageOf(error);
   const remedy = /not a database|malformed|corrupt/i.test(text)
@@ -133,7 +146,7 @@ export function unusable(path: string, error: unknown): UserError {
   return new UserError(`${path}: ${text}. ${remedy}`, { cause: error });
 }
 
-/** Brings the tables up to date. Several processes may want to at once: whoever comes second finds it done. */
+/** Applies pending migrations. Safe if several processes start at once: the second finds nothing to do. */
 function migrate(db: Database, path: string, migrations: readonly Migration[]): void {
   const first = missingIn(db, path, migrations);
   if (first.pending.length === 0) return;
@@ -148,7 +161,7 @@ function migrate(db: Database, path: string, migrations: readonly Migration[]): 
     }
     db.exec("COMMIT");
   } catch (error) {
-    // A full disk has rolled it back already.
+    // On a full disk SQLite has already rolled back.
     if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }
@@ -168,9 +181,9 @@ function missingIn(db: Database, path: string, migrations: readonly Migration[])
   return { applied: applied.size, pending: migrations.filter((migration) => !applied.has(migration.name)) };
 }
 
-/** Tries again for as long as another process holds the file: turning on the write-ahead log does not wait by itself. */
-function patiently(work: () => void): void {
-  const end = Date.now() + BUSY_MS;
+/** Retries while another process has the file locked: switching to WAL ignores the busy timeout. */
+function retryWhileLocked(work: () => void): void {
+  const end = Date.now() + OPENING_WAIT_MS;
   for (;;) {
     try {
       work();
@@ -190,7 +203,7 @@ function backUp(db: Database, target: string): void {
     chmodSync(own, 0o600);
     renameSync(own, target);
   } catch (error) {
-    // Half a copy would take up the room that is missing, one more with every start.
+    // Delete a partial copy: each start would leave another one on the full disk.
     rmSync(own, { force: true });
     throw error;
   }

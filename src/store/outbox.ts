@@ -64,21 +64,21 @@ export function createOutboxRows(store: Store, now: () => Date = () => new Date(
         also();
       }),
     failed: (seq: number) => void store.soft(() => failed.run(seq)),
-    /** It was received; given channels, only if it is for one of them. */
+    /** Marks an entry as received; with channels, only if it is for one of them. */
     receive(key: string, channels?: readonly string[]): void {
-      // Read first: a client that looks at old messages must not wait for a writer.
+      // Read first: a client that reads old messages must not wait for a writer.
       if (isWaiting(stateOf(key))) {
         const only = channels ? JSON.stringify(channels) : null;
         store.soft(() => receive.run(now().toISOString(), key, only, only));
       }
     },
-    /** Who was told about a task or run in a conversation. */
+    /** Where news about a task or run was sent, for a conversation. */
     sourceOf(about: string, conversation: string): Owed["source"] | undefined {
       const row = source.get(about, conversation) as { source: string } | undefined;
       return row && Owed.shape.source.parse(JSON.parse(row.source));
     },
     stateOf,
-    /** What is held back for the next digest, oldest first. */
+    /** Entries held back for the next digest, oldest first. */
     held: (limit: number): (Owed & { at: string })[] =>
       (held.all(limit) as unknown as (Row & { created_at: string })[]).map((row) => ({
         ...Owed.parse({ ...row, source: JSON.parse(row.source) }),
@@ -87,7 +87,7 @@ export function createOutboxRows(store: Store, now: () => Date = () => new Date(
     heldCount: (): number => (heldCount.get() as { count: number }).count,
     /** The newest held-back entry; 0 if there is none. */
     lastHeld: (): number => (lastHeld.get() as { seq: number | null }).seq ?? 0,
-    /** A digest has named all held-back entries up to this one. */
+    /** Marks all held-back entries up to this one as included in a digest. */
     named: (upTo: number) => void named.run(now().toISOString(), upTo),
     /** How much is undelivered. */
     waiting: (): number => (waiting.get() as { count: number }).count,

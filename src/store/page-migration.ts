@@ -1,4 +1,4 @@
-/** What the web page shows and no table knew: people's own edits, each attempt of a step, and what fills a context. */
+/** Data for the web page: people's own edits, attempts of steps, and context usage. */
 export const PAGE_MIGRATION = {
   name: "0018-edits-attempts-contexts",
   sql: `

@@ -2,9 +2,9 @@ import { z } from "zod";
 import type { EditChannel, PageChange } from "../protocol/pages.ts";
 import type { Store } from "./open.ts";
 
-/** How many edits of people are remembered. */
+/** How many edits by people are kept. */
 const KEPT = 10_000;
-/** How many changes of models are looked through for those of one page. */
+/** How many changes by models are searched for one page. */
 const LOOKED_THROUGH = 5_000;
 
 export interface ChangesWanted {
@@ -21,8 +21,8 @@ interface CallRow extends Record<"tool" | "actor" | "owner" | "args" | "at", str
 }
 
 /**
- * Who wrote which page and when: models by the journal of tool calls, people by what the API wrote down of them. Whoever changes a
- * page by hand has looked at it.
+ * Who wrote which page and when: models from the journal of tool calls, people from edits recorded by the API. A person who
+ * edits a page has reviewed it.
  */
 export function createPageWriters({ db }: Store, onLooked: (path: string) => void = () => undefined) {
   const calls = db.prepare(
@@ -65,9 +65,9 @@ export function createPageWriters({ db }: Store, onLooked: (path: string) => voi
       const wanted = path === undefined ? all : all.filter((each) => nameOf(each.path) === nameOf(path));
       return wanted.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, limit);
     },
-    /** What was said in a message, or given as a task; undefined for one that is gone. */
+    /** The text of a message or task; undefined if it is gone. */
     saidIn: (owner: string): string | undefined => (words.get(owner) as { text: string | null } | undefined)?.text ?? undefined,
-    /** Writes down that a person changed a page. */
+    /** Records that a person changed a page. */
     edited(path: string, change: PageChange["change"], { channel, at }: { channel: EditChannel; at: string }): void {
       const { lastInsertRowid } = insert.run(path, change, channel, at);
       onLooked(path);
@@ -77,10 +77,10 @@ export function createPageWriters({ db }: Store, onLooked: (path: string) => voi
 }
 export type PageWriters = ReturnType<typeof createPageWriters>;
 
-/** A page's path has several spellings: with or without its folder and its ending. */
+/** Normalizes a page's path: `pages/` and `.md` are optional. */
 export const nameOf = (path: string) => path.replace(/^\/?(?:pages\/)?/, "").replace(/\.md$/, "");
 
-/** Long arguments are kept shortened and are no JSON any more, but begin with the path. */
+/** Long arguments are stored truncated, so they are not valid JSON, but they begin with the path. */
 function pathIn(args: string): string | undefined {
   const found = /"path":("(?:[^"\\]|\\.)*")/.exec(args)?.[1];
   return found === undefined ? undefined : z.string().safeParse(JSON.parse(found)).data;

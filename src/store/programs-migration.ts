@@ -21,3 +21,8 @@ export const PROGRAMS_MIGRATION = {
     CREATE INDEX openai_requests_by_said ON openai_requests (said);
   `,
 };
+
+export const RESPONSE_FIELDS_MIGRATION = {
+  name: "0039-response-fields",
+  sql: "ALTER TABLE openai_requests ADD COLUMN fields TEXT;",
+};

@@ -40,3 +40,8 @@ export const PULL_MIGRATION = {
     CREATE INDEX forge_requests_by_pull ON forge_requests (pull, seq);
   `,
 };
+
+export const PULL_CONFLICT_MIGRATION = {
+  name: "0038-pull-conflicts",
+  sql: "ALTER TABLE pulls ADD COLUMN conflict INTEGER NOT NULL DEFAULT 0;",
+};

@@ -3,14 +3,14 @@ import { PullRequest } from "../protocol/pulls.ts";
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
 
-/** A pull request with what a person asked for. */
+/** A pull request with the user's request. */
 export interface PullRow extends Omit<PullRequest, "draft"> {
-  /** Null where nobody said: it then depends on how the work ended. */
+  /** Null if not given: then it depends on how the work ended. */
   draft: boolean | null;
   wantedBase: string | null;
-  /** 0 for the project of the run or task itself, else the number of the other project that the same work changed. */
+  /** 0 for the project of the run or task, else the number of another project that the same work changed. */
   part: number;
-  /** How often it was asked for: an answer to an earlier question does not count for a later one. */
+  /** How often it was requested: an answer to an earlier question does not count for a later one. */
   round: number;
 }
 
@@ -25,7 +25,7 @@ export interface ForgeRequest {
 
 type Row = Record<string, string | number | null>;
 
-/** Pull requests, and every request to a forge that changes something there. */
+/** Pull requests, and every modifying request to a forge. */
 export function createPullRows(store: Store, now: () => Date = () => new Date()) {
   const { db } = store;
   const insert = db.prepare(`INSERT INTO pulls (id, owner_kind, owner_id, state, project_path, draft, wanted_base, labels,
@@ -44,7 +44,7 @@ export function createPullRows(store: Store, now: () => Date = () => new Date())
     "SELECT * FROM pulls WHERE number IS NOT NULL AND (state IN ('open','waiting') OR (state = 'closed' AND updated_at > ?)) ORDER BY seq",
   );
   const update = db.prepare(`UPDATE pulls SET state = :state, reason = :reason, forge = :forge, host = :host, repo = :repo,
-    branch = :branch, base = :base, commit_id = :commit, number = :number, url = :url, draft = :draft, wanted_base = :wantedBase,
+    branch = :branch, base = :base, commit_id = :commit, number = :number, url = :url, draft = :draft, conflict = :conflict, wanted_base = :wantedBase,
     labels = :labels, approval = :approval, round = :round, updated_at = :at WHERE id = :id`);
   const remove = db.prepare("DELETE FROM pulls WHERE id = ?");
   const begin = db.prepare("INSERT INTO forge_requests (pull, action, detail, state, created_at) VALUES (?, ?, ?, 'begun', ?)");
@@ -71,18 +71,18 @@ export function createPullRows(store: Store, now: () => Date = () => new Date())
     },
     find: (id: string): PullRow | undefined => one(byId.get(id)),
     ofOwner: (owner: string): PullRow | undefined => one(byOwner.get(owner)),
-    /** All of one piece of work, in the order in which they are to be merged: that of its own project last. */
+    /** All pull requests of one piece of work in merge order; its own project is last. */
     together(owner: string): PullRow[] {
       const all = (together.all({ owner }) as Row[]).map(rowOf);
       return [...all.filter(({ part }) => part > 0).sort((a, b) => a.part - b.part), ...all.filter(({ part }) => part === 0)];
     },
     list: ({ limit, before }: { limit: number; before?: string | undefined }): PullRow[] =>
       (list.all({ limit, before: before ?? null }) as Row[]).map(rowOf),
-    /** Those that IO still has something to do for. */
+    /** Pull requests that still need work by IO. */
     underWay: (): PullRow[] => (underWay.all() as Row[]).map(rowOf),
-    /** Those that are open, and those that were closed since a moment, as they may be opened again. */
+    /** Open pull requests, and those closed since a given time, which may be reopened. */
     followed: (since: Date): PullRow[] => (followed.all(since.toISOString()) as Row[]).map(rowOf),
-    /** Those of a repository that are not merged: one that is closed may be opened again. */
+    /** A repository's unmerged pull requests, including closed ones, which may be reopened. */
     knownAt: (host: string, repo: string): PullRow[] => (knownAt.all(host, repo) as Row[]).map(rowOf),
     change(id: string, change: Partial<PullRow>): PullRow {
       const { draft, labels, ...row } = { ...rowOf(byId.get(id) as Row), ...change };
@@ -92,6 +92,7 @@ export function createPullRows(store: Store, now: () => Date = () => new Date())
         ...{
           draft: draft === null ? null : Number(draft),
           labels: JSON.stringify(labels),
+          conflict: Number(row.conflict),
           approval: row.approval,
           round: row.round,
           at: at(),
@@ -101,7 +102,7 @@ export function createPullRows(store: Store, now: () => Date = () => new Date())
     },
     remove: (id: string) => void remove.run(id),
 
-    /** On disk when this returns: what is sent next can be looked for. */
+    /** On disk when this returns, so that the request that follows can be looked up after a crash. */
     beginRequest: (pull: string, action: string, detail: object): number =>
       Number(begin.run(pull, action, JSON.stringify(detail), at()).lastInsertRowid),
     finishRequest: (seq: number, state: Exclude<ForgeRequest["state"], "begun">, result: string | null) =>
@@ -119,7 +120,7 @@ const Request = z.object({
   result: z.string().nullable(),
 });
 
-/** A row of another project is kept under its run's id and a number. */
+/** Parses a row; one of another project is keyed by the run's id and a number. */
 function rowOf(row: Row): PullRow {
   const [owner = "", part = "0"] = String(row.owner_id).split("~");
   const read = PullRequest.parse({
@@ -128,6 +129,7 @@ function rowOf(row: Row): PullRow {
     projectPath: row.project_path,
     commit: row.commit_id,
     draft: row.draft === 1,
+    conflict: row.conflict === 1,
     labels: readJson(z.array(z.string()), String(row.labels)) ?? [],
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -19,7 +19,7 @@ export interface RetentionDeps {
   store: Store;
   limits: () => RetentionLimits;
   sessions: StoredSessions;
-  /** Deletes what runs that ended before a moment set aside in their projects; returns how much. */
+  /** Deletes changes set aside in projects by runs that ended before a given time; returns how many. */
   deleteOldRefs?: (before: string) => Promise<number>;
   /** Deletes sent files that no message refers to any more; returns how many. */
   removeUntoldFiles?: () => number;
@@ -73,14 +73,14 @@ export function createRetention({
   const count = (what: string, rows: number) => {
     if (rows > 0) removed[what] = (removed[what] ?? 0) + rows;
   };
-  /** Whatever fails now is left to the next pass. */
+  /** Leaves failures to the next pass. */
   const guarded = async (what: string, work: () => Promise<void>): Promise<void> => {
     try {
       await work();
     } catch (error) {
       const fields = { what, error: messageOf(error) };
-      if (isBusy(error)) log.info("the database is busy: what is kept no longer is taken away later", fields);
-      else log.warn("what is kept no longer could not all be taken away", fields);
+      if (isBusy(error)) log.info("the database is busy; deleting expired records later", fields);
+      else log.warn("cannot delete all expired records", fields);
     }
   };
 
@@ -114,7 +114,7 @@ export function createRetention({
     if (stopped) return;
     lastAt = now().toISOString();
     const gone = Object.entries(removed).filter(([what, rows]) => rows !== before[what]);
-    if (gone.length > 0) log.info("what is kept no longer was taken away", { since: "the start", ...Object.fromEntries(gone) });
+    if (gone.length > 0) log.info("deleted expired records", { since: "the start", ...Object.fromEntries(gone) });
   }
   const pass = () => {
     running ??= passOnce().finally(() => {

@@ -1,7 +1,7 @@
 import type { Rule } from "../protocol/rules.ts";
 import type { Store } from "./open.ts";
 
-/** What the user ruled. */
+/** The user's standing rules. */
 export function createRuleRows({ db }: Store) {
   const columns = "SELECT id, text, conversation, origin, created_at AS createdAt FROM rules";
   const all = db.prepare(`${columns} ORDER BY seq`);

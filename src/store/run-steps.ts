@@ -13,7 +13,7 @@ export const StepRow = z.object({
   stream: z.number().nullable(),
   agent: Text,
   model: Text,
-  /** The pipeline's name for the model; rows from before there was one have that name as their model. */
+  /** The pipeline's name for the model; in old rows `model` contains that name. */
   asked: Text,
   inputs_hash: z.string(),
   state: z.enum(["begun", "done", "failed"]),
@@ -38,64 +38,64 @@ export interface StepHead {
   agent?: string | null;
   model?: string | null;
   asked?: string | null;
-  /** What is said to the agent. */
+  /** The prompt for the agent. */
   prompt?: string | null;
-  /** What it says is acted on and could not be found again, so it waits for the disk. */
+  /** Its result is acted on and cannot be reproduced, so the write waits for the disk. */
   decides?: boolean;
 }
 
 const Called = z.object({ agent: Text, model: Text, asked: Text });
-/** A call by the names of its agent and its models; `asked` is null where the one that was asked for answered. */
+/** A call with its agent and models; `asked` is null if the requested model answered. */
 export type Called = z.infer<typeof Called>;
 
 export interface StepEnd {
   state: "done" | "failed";
   result: string;
-  /** The model that answered, where that is known. */
+  /** The model that answered, if known. */
   model?: string | null;
   verdict?: string | null;
   error?: string | null;
-  /** The worker on another host that did it. */
+  /** The worker that did it. */
   worker?: string | null;
   usage?: Usage;
 }
 
-/** The journals of runs. A step that another version of IO wrote and this one cannot read is left out. */
+/** The journals of runs. Skips steps of other versions that this one cannot read. */
 export interface RunSteps {
   steps(id: string): StepRow[];
-  /** Those of one kind alone, and so without the texts of all the others. */
+  /** Only the steps of one kind, to avoid loading the texts of the others. */
   stepsOf(id: string, kind: StepRow["kind"]): StepRow[];
-  /** Who was asked in a phase, or in one stream of it, and who answered. */
+  /** Who was asked, and who answered, in a phase or one of its streams. */
   calls(id: string, phase: string, stream: number | null): Called[];
-  /** What each step cost. */
+  /** The usage of each step. */
   usages(id: string): Usage[];
   /** Whether there are steps that this version of IO cannot read. */
   hasForeignSteps(id: string): boolean;
   step(id: string, key: string): StepRow | undefined;
-  /** What the agent of a step was asked, where it was kept. */
+  /** The prompt of a step, if it was kept. */
   prompt(id: string, key: string): string | null;
-  /** Writes that a step begins; what an earlier life knew of it stays known when the inputs are the same. */
+  /** Records the start of a step. Keeps the state of an earlier attempt if the inputs are the same. */
   begin(id: string, head: StepHead, inputsHash: string, now: string): void;
-  /** Notes which conversation and prompt a call is, so that a later life can find it again. */
+  /** Records a call's session and prompt, so that it can be found after a restart. */
   track(id: string, key: string, call: { attempts: number; sessionId: string; promptId: string | null }): void;
-  /** Writes what an agent answered. */
+  /** Stores an agent's answer. */
   answer(id: string, key: string, end: StepEnd, now: string): void;
-  /** Writes what is acted on and could not be found again. On disk when this returns. */
+  /** Stores a result that is acted on and cannot be reproduced. On disk when this returns. */
   end(id: string, key: string, end: StepEnd, now: string): void;
-  /** Writes a fact that follows from steps already written, and so can be found again. */
+  /** Stores a result that can be recomputed from earlier steps. */
   conclude(id: string, key: string, end: StepEnd, now: string): void;
-  /** Writes what a begun step already knows. */
+  /** Stores the intermediate state of a running step. */
   note(id: string, key: string, result: string): void;
-  /** The prompt that came before in the same session. */
+  /** The previous prompt in the same session. */
   promptBefore(id: string, sessionId: string, key: string): string | undefined;
-  /** What was answered in a session, as it was written down, oldest first. */
+  /** The stored answers of a session, oldest first. */
   resultsIn(id: string, sessionId: string): string[];
-  /** Writes that a try at a step begins, and answers with its number. */
+  /** Records the start of a step's attempt and returns its number. */
   tryBegins(id: string, key: string, now: string): number;
   tryEnds(number: number, error: string | null, now: string): void;
-  /** Every try at every step that was tried more than once, by the step's key. */
+  /** All attempts of steps with more than one, by step key. */
   tries(id: string): Map<string, RunAttempt[]>;
-  /** Forgets steps, so that they are done again. */
+  /** Deletes steps, so that they run again. */
   forget(id: string, keys: readonly string[]): void;
 }
 
@@ -178,11 +178,11 @@ function writers(store: Store) {
       ...([hash, now] as const),
     );
   return {
-    // That a step begins is only a hint for a later life: should a power cut take it, the step is begun again.
+    // A step's start is only a hint for a restart: if a power cut loses it, the step starts again.
     begin: ((id, head, hash, now) => store.soft(() => start(id, head, hash, now))) satisfies RunSteps["begin"],
     track: ((id, key, { attempts, sessionId, promptId }) =>
       store.soft(() => void track.run(attempts, sessionId, promptId, id, key))) satisfies RunSteps["track"],
-    // An answer has been paid for; nobody but this run has heard of it yet.
+    // An answer was paid for, so flush it; nobody outside this run relies on it yet.
     answer: ((id, key, ending, now) => store.soon(() => write(id, key, ending, now))) satisfies RunSteps["answer"],
     end: write,
     conclude: ((id, key, ending, now) => store.soft(() => write(id, key, ending, now))) satisfies RunSteps["conclude"],
@@ -196,7 +196,7 @@ function writers(store: Store) {
   };
 }
 
-/** A step as it is shown: without the result's text. */
+/** A step for display, without its result's text. */
 export function stepOf(row: StepRow): RunStep {
   return {
     key: row.key,
@@ -205,7 +205,7 @@ export function stepOf(row: StepRow): RunStep {
     stream: row.stream,
     agent: row.agent,
     model: row.model,
-    // Of the rehearsal model it is said in full, so that nobody takes it for another.
+    // Always name the rehearsal model in full, so that it is not mistaken for a real one.
     asked: row.asked === row.model && row.asked !== "rehearsal" ? null : row.asked,
     state: row.state,
     attempts: row.attempts,

@@ -11,7 +11,7 @@ const Text = z.string().nullable();
 export const RunRow = z.object({
   id: z.string(),
   status: z.enum(["running", "done", "failed", "cancelled"]),
-  /** Null also for a value that only another version of IO knows. */
+  /** Also null for a value of another version of IO. */
   outcome: RunOutcome.nullable().catch(null),
   reason: Text,
   project_path: z.string(),
@@ -44,12 +44,12 @@ export interface Runs extends RunSteps {
   }): void;
   get(id: string): RunRow | undefined;
   list(limit: number, before?: string): RunRow[];
-  /** Those that have not ended, the latest first, whether somebody works on them or not. */
+  /** Unfinished runs, latest first, whether or not they are running. */
   unfinished(): RunRow[];
-  /** It is worked on from now on. */
+  /** Marks a run as running. */
   setRunning(id: string): void;
   setInputs(id: string, inputs: string): void;
-  /** The folders that runs have worked on. */
+  /** The folders that runs have used. */
   projects(): string[];
   askToCancel(id: string): void;
   cancelAsked(id: string): boolean;
@@ -90,7 +90,7 @@ export function openRuns(store: Store): Runs {
     get: (id) => RunRow.safeParse(one.get(id)).data,
     list: (limit, from) => readable(many.all(from ?? "", limit)),
     unfinished: () => readable(unfinished.all()),
-    // Whatever is done in this life is written after it: should a power cut take this, it takes all of that too.
+    // Everything else of this attempt is written after it, so a power cut that loses this loses all of that too.
     setRunning: (id) => store.soft(() => void running.run(id)),
     setInputs: (id, to) => void inputs.run(to, id),
     projects() {

@@ -1,4 +1,4 @@
-/** Schedules, and every occurrence of each. */
+/** Schedules and their occurrences. */
 export const SCHEDULE_MIGRATION = {
   name: "0026-schedules",
   sql: `

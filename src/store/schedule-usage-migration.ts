@@ -6,7 +6,7 @@ const scheduleOf = (row: string) => `coalesce(
     WHERE t.id = ${row}.task),
   '')`;
 
-/** What each schedule used: its messages, its tasks and runs, and the tasks that its messages gave. */
+/** The usage of each schedule: its messages, tasks and runs, and the tasks that its messages delegated. */
 export const SCHEDULE_USAGE_MIGRATION = {
   name: "0035-usage-by-schedule",
   sql: `

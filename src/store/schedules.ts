@@ -4,22 +4,22 @@ import { Occurrence, type OccurrenceState, Schedule } from "../protocol/schedule
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
 
-/** A schedule with what only IO needs to know of it. */
+/** A schedule with its internal fields. */
 export interface ScheduleRow extends Schedule {
-  /** What intervals are counted from. */
+  /** The start for counting intervals. */
   anchorAt: string;
-  /** How often in a row it failed. */
+  /** The number of consecutive failures. */
   failures: number;
 }
 
-/** The part of an occurrence that says what was begun for it. */
+/** What an occurrence started. */
 export type Begun = "message" | "task" | "run";
 
 type Row = Record<string, string | number | null>;
 
 const CreatedBy = Schedule.shape.createdBy;
 
-/** The schedules, and every time at which one was due. */
+/** Schedules and their occurrences. */
 export function createScheduleRows(store: Store, now: () => Date = () => new Date()) {
   const { db } = store;
   const insert =
@@ -71,25 +71,25 @@ export function createScheduleRows(store: Store, now: () => Date = () => new Dat
     find: (id: string): ScheduleRow | undefined => rowOf(find.get(id) as Row | undefined),
     list: ({ limit, before }: { limit: number; before?: string | undefined }): ScheduleRow[] =>
       (list.all({ limit, before: before ?? null }) as Row[]).map((row) => rowOf(row)!),
-    /** The one that has been due the longest. */
+    /** The schedule that has been due the longest. */
     firstDue: (at: string): ScheduleRow | undefined => rowOf(due.get(at) as Row | undefined),
-    /** Those that are due and ask a person what to do with what was missed. */
+    /** Due schedules that ask a person about missed times. */
     dueWithQuestion: (at: string): ScheduleRow[] => (asking.all(at) as Row[]).map((row) => rowOf(row)!),
-    /** How many may still come, of all or of those that models made. */
+    /** How many schedules are pending, in total or created by models. */
     unfinished: (by: "anybody" | "model"): number =>
       ((by === "model" ? unfinishedOfModels : unfinished).get() as { count: number }).count,
     earliest: (): string | undefined => (earliest.get() as { at: string | null }).at ?? undefined,
-    /** Those with an interval whose next time lies after a moment, by their ids. */
+    /** Interval schedules whose next time is after a given time, by id. */
     intervalsAfter: (at: string, { after, limit }: { after: string; limit: number }): ScheduleRow[] =>
       (intervals.all(at, after, limit) as Row[]).map((row) => rowOf(row)!),
-    /** Its next time, or that it has none any more. */
+    /** Sets the next time, or none. */
     move: (id: string, nextAt: string | undefined) => void move.run(nextAt ?? null, nextAt === undefined ? "done" : "active", id),
     anchor: (id: string, anchorAt: string, nextAt: string) => void anchor.run(anchorAt, nextAt, id),
     setState: (id: string, state: Schedule["state"], { reason, nextAt }: { reason?: string; nextAt?: string | undefined } = {}) =>
       void setState.run(state, reason ?? null, nextAt ?? null, id),
     countFailures: (id: string, failures: number) => void count.run(failures, id),
     remove: (id: string): boolean => Number(remove.run(id).changes) > 0,
-    /** Where its replies go. */
+    /** Sets where its replies go. */
     sourceOf: (id: string): Source | undefined => readJson(Source, (sourceOf.get(id) as Row | undefined)?.source ?? undefined),
 
     addOccurrence: (occurrence: Occurrence) => void add.run({ ...occurrence, createdAt: now().toISOString() }),

@@ -3,29 +3,29 @@ import { backup, DatabaseSync } from "@photostructure/sqlite";
 import { unusable } from "./open.ts";
 
 export interface SnapshotOptions {
-  /** When the files that belong to it began to be copied. */
+  /** When copying of the files began. */
   since: string;
-  /** Whether what ended since then is to count as cut off: its traces may be missing among the files. */
+  /** Whether to mark work that ended since then as interrupted, because its files may be missing. */
   cutOff: boolean;
 }
 
 export interface Snapshot {
-  /** Nothing began or ended since, so that the database and the files tell of the same moment. */
+  /** True if nothing started or ended since, so that the database and the files match. */
   isQuiet: boolean;
 }
 
 /** How many pages are copied in one step. */
 const PAGES = 256;
-/** How far back it is looked for what happened since; a pass over the files takes no longer. */
+/** How far back to search for changes; copying the files takes less time. */
 const LATEST = 2_000;
 
-/** Copies the database as it is at one moment, in steps and off this thread. Whoever writes meanwhile does not wait. */
+/** Copies a consistent snapshot of the database in steps, off this thread, without blocking writers. */
 export async function takeSnapshot(database: string, target: string, options: SnapshotOptions): Promise<Snapshot> {
   try {
     rmSync(target, { force: true });
     const source = new DatabaseSync(database, { readOnly: true });
     try {
-      // Later writes are not in what this connection reads from here on, so the copy is never begun anew.
+      // This read transaction does not see later writes, so the copy never has to restart.
       source.exec("BEGIN; SELECT count(*) FROM sqlite_master");
       await backup(source, target, { rate: PAGES });
     } finally {
@@ -38,12 +38,12 @@ export async function takeSnapshot(database: string, target: string, options: Sn
   }
 }
 
-/** Looks in a copy for what happened since the files began to be copied. */
+/** Finds changes in a copy since copying of the files began. */
 function compareWith(copy: string, { since, cutOff }: SnapshotOptions): Snapshot {
   const db = new DatabaseSync(copy);
   try {
     db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF");
-    // A home of an earlier version may lack a table.
+    // A database of an earlier version may lack a table.
     const has = (table: string) => db.prepare("SELECT 1 FROM sqlite_master WHERE name = ?").get(table) !== undefined;
     const latest = (table: string, condition: string) =>
       `seq IN (SELECT seq FROM ${table} WHERE seq > (SELECT max(seq) FROM ${table}) - ${LATEST} AND ${condition})`;
@@ -58,7 +58,7 @@ function compareWith(copy: string, { since, cutOff }: SnapshotOptions): Snapshot
   }
 }
 
-/** What leaves traces among the files, how it is told that it began or ended since, and how its end is taken back. */
+/** Tables whose work leaves files: how to detect that it started or ended since, and how to undo its end. */
 const MOVED: { table: string; condition: string; undo?: string }[] = [
   { table: "messages", condition: "(started_at >= :since OR finished_at >= :since)" },
   {

@@ -6,14 +6,14 @@ export interface DecisionPage {
   before?: number | undefined;
 }
 
-/** What squads have decided. */
+/** Squads' decisions. */
 export interface DecisionTable {
   addDecision(slug: string, decision: { decision: string; context?: string | undefined; author?: string | undefined }): Decision;
   /** The last `count` decisions, oldest of them first. */
   lastDecisions(slug: string, count: number): Decision[];
-  /** Newest first. `before` is the id of a decision: only older ones are listed. */
+  /** Newest first. With `before`, a decision's id, only older ones. */
   listDecisions(slug: string, page?: DecisionPage): Decision[];
-  /** The same of those whose text or context holds these words, in any order, or the text as it stands. */
+  /** The same, filtered by words in any order, or by the exact phrase, in text or context. */
   searchDecisions(slug: string, text: string, page?: DecisionPage): Decision[];
 }
 
@@ -34,7 +34,7 @@ export function createDecisionTable({ db }: Store, now: () => Date): DecisionTab
     lastDecisions: (slug, count) => listDecisions(slug, { limit: count }).reverse(),
     listDecisions,
     searchDecisions: (slug, text, { limit = 50, before } = {}) => {
-      const holds = holding(text);
+      const holds = containing(text);
       const found = listDecisions(slug, { limit: -1, before }).filter(({ decision, context }) =>
         holds(`${decision}\n${context ?? ""}`),
       );
@@ -43,8 +43,8 @@ export function createDecisionTable({ db }: Store, now: () => Date): DecisionTab
   };
 }
 
-/** Whether a text holds what is sought as it stands, or each of its words as the beginning of a word. */
-function holding(sought: string): (text: string) => boolean {
+/** Matches texts that contain the exact phrase, or each of its words as the start of a word. */
+function containing(sought: string): (text: string) => boolean {
   const simplified = (text: string) => text.normalize("NFC").toLowerCase().trim();
   const words = simplified(sought)
     .split(/\s+/)

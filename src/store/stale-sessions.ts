@@ -4,9 +4,9 @@ import { daysBefore, type RetentionLimits } from "./sweeps.ts";
 /** A session of a pipeline's agent, and the run it belongs to. */
 const OF_A_RUN = /^(swarm-(r_[0-9a-z]+)-[0-9a-f]{16})(?:-g\d+)?$/;
 
-/** The sessions that nobody will take up again. */
+/** Sessions that will not be continued. */
 export function createStaleSessions({ db }: Store) {
-  // A retired session is still needed by the message or the task that was begun in it and is not finished.
+  // An unfinished message or task that started in a retired session still needs it.
   const retired = db.prepare(`
     SELECT id FROM sessions s WHERE (retired_at < :before OR (created_at < :before AND substr(owner, 1, 13) = 'conversation:'
       AND NOT EXISTS (SELECT 1 FROM conversations WHERE name = substr(owner, 14))))
@@ -17,7 +17,7 @@ export function createStaleSessions({ db }: Store) {
   const run = db.prepare("SELECT status, finished_at AS finishedAt FROM runs WHERE id = ?");
   const forget = db.prepare("DELETE FROM sessions WHERE id = ?");
   return {
-    /** Of those on disk and those in the tables: retired, of conversations that are gone, or of runs that ended long ago. */
+    /** Sessions on disk or in the tables that are retired, of deleted conversations, or of runs that ended long ago. */
     ids(names: readonly string[], { sessionsDays }: RetentionLimits, now: Date): string[] {
       const before = daysBefore(now, sessionsDays);
       const ended = (id: string) => {

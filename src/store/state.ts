@@ -1,6 +1,6 @@
 import type { Store } from "./open.ts";
 
-/** Small facts that outlive a restart, by name. */
+/** Small persistent values by name. */
 export function createState({ db }: Store) {
   const read = db.prepare("SELECT value FROM io_state WHERE key = ?");
   const write = db.prepare(

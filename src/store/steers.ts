@@ -1,7 +1,7 @@
 import type { Steer } from "../protocol/turns.ts";
 import type { Store } from "./open.ts";
 
-/** What was said into a message's turn while it ran. */
+/** Text that was added to a message's running turn. */
 export interface SteerRow extends Steer {
   createdAt: string;
 }
@@ -14,9 +14,9 @@ export function createSteerRows({ db }: Store, now: () => Date = () => new Date(
   const accepted = db.prepare("UPDATE steers SET prompt_id = ? WHERE seq = ?");
   return {
     add: (messageId: string, text: string) => void insert.run(messageId, text, now().toISOString()),
-    /** In the order they were said. */
+    /** In order. */
     of: (messageId: string) => ofMessage.all(messageId) as unknown as SteerRow[],
-    /** Notes the runtime's id of the prompt that carried it. */
+    /** Records the runtime's id of the prompt that carried it. */
     accepted: (seq: number, promptId: string) => void accepted.run(promptId, seq),
   };
 }

@@ -64,7 +64,7 @@ function* aging(store: Store, { table, key, kept, days, rows, values = {}, remov
   for (let after = 0; ; ) {
     const last = (slice.all({ before, lowest, after }) as { key: number; past: number }[]).at(-1);
     if (!last) return;
-    yield write(store, () => {
+    yield store.soft(() => {
       const rowsToGo = doomed.all({ before, lowest, after, last: last.key, ...values }) as { key: number }[];
       for (const row of rowsToGo) remove(row.key);
       return rowsToGo.length;
@@ -73,8 +73,6 @@ function* aging(store: Store, { table, key, kept, days, rows, values = {}, remov
     after = last.key;
   }
 }
-
-const write = (store: Store, work: () => number): number => store.soft(work, { atOnce: true });
 
 /** Deletes a message with its calls, its costs and, if it was the last, its conversation's hand-over. */
 function messages(store: Store): Sweep {
@@ -247,7 +245,7 @@ function smallFacts(store: Store): Sweep {
     *steps() {
       for (const statement of [started, decided, askers]) {
         for (let removed = SLICE; removed === SLICE; ) {
-          removed = write(store, () => Number(statement.run().changes));
+          removed = store.soft(() => Number(statement.run().changes));
           yield removed;
         }
       }

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { Failure } from "../protocol/messages.ts";
 import { Origin, Task, TaskEvidence, type TaskStatus } from "../protocol/squads.ts";
 import type { Store } from "./open.ts";
@@ -8,6 +9,8 @@ export interface NewTask {
   squad: string;
   agent: string;
   description: string;
+  /** The folders of the other projects that it changes. */
+  with?: readonly string[] | undefined;
   origin?: Origin | undefined;
   reason?: string | undefined;
   model?: string | undefined;
@@ -44,6 +47,7 @@ export interface OpenHead {
   agent: string;
   isRunning: boolean;
   description: string;
+  with: string[];
 }
 
 export interface TaskFilter {
@@ -84,6 +88,7 @@ const TASK = `SELECT t.*,
   (SELECT coalesce(sum(cache_read_tokens), 0) FROM usage u WHERE u.owner = t.id) AS cache_read_tokens
   FROM agent_tasks t`;
 
+const Folders = z.array(z.string());
 const OPEN = "INDEXED BY agent_tasks_open WHERE t.status IN ('queued','running')";
 const UNKNOWN_FAILURE: Failure = { code: "unreadable", message: "why it failed was written by another version of IO." };
 
@@ -97,7 +102,7 @@ function listings({ db }: Store) {
   const open = db.prepare(`${TASK} ${OPEN} ORDER BY t.seq`);
   const openOf = db.prepare(`${TASK} ${OPEN} AND t.squad_slug = ? ORDER BY t.seq`);
   const heads = db.prepare(
-    `SELECT t.id, t.agent, t.status, t.description FROM agent_tasks t ${OPEN} AND t.squad_slug = ? ORDER BY t.seq`,
+    `SELECT t.id, t.agent, t.status, t.description, t.with_projects FROM agent_tasks t ${OPEN} AND t.squad_slug = ? ORDER BY t.seq`,
   );
   const next = db.prepare(`${TASK} ${OPEN} AND t.squad_slug = ? AND t.agent = ? ORDER BY t.seq LIMIT 1`);
   const during = db.prepare(
@@ -119,11 +124,12 @@ function listings({ db }: Store) {
     listTasks: (filter: TaskFilter = {}) => tasksIn(listed(filter)),
     openTasks: (squad?: string) => tasksIn(squad === undefined ? open.all() : openOf.all(squad)),
     openHeads: (squad: string): OpenHead[] =>
-      (heads.all(squad) as Row[]).map(({ id, agent, status, description }) => ({
+      (heads.all(squad) as Row[]).map(({ id, agent, status, description, with_projects: others }) => ({
         id: String(id),
         agent: String(agent),
         isRunning: status === "running",
         description: String(description),
+        with: readJson(Folders, others) ?? [],
       })),
     nextTask: (squad: string, agent: string) => tasksIn([next.get(squad, agent)])[0],
     tasksDuring: (squad: string, from: string) => (during.all(squad, from) as { id: string }[]).map(({ id }) => id),
@@ -145,8 +151,8 @@ const FILTERS: Record<string, string> = {
 
 function changes(store: Store, findTask: TaskTable["findTask"], now: () => Date) {
   const insert = store.db.prepare(
-    `INSERT INTO agent_tasks (id, squad_slug, agent, description, status, origin, reason, model, created_at)
-     VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?)`,
+    `INSERT INTO agent_tasks (id, squad_slug, agent, description, with_projects, status, origin, reason, model, created_at)
+     VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?)`,
   );
   const update = store.db.prepare(
     `UPDATE agent_tasks SET status = ?, result = ?, error = ?, evidence = ?, reason = ?, model = ?, session_id = ?,
@@ -154,8 +160,9 @@ function changes(store: Store, findTask: TaskTable["findTask"], now: () => Date)
   );
   const accepted = store.db.prepare("UPDATE agent_tasks SET prompt_id = ? WHERE id = ?");
   return {
-    insertTask({ id, squad, agent, description, origin, reason, model }: NewTask): TaskRecord {
-      insert.run(id, squad, agent, description, json(origin ?? null), reason ?? null, model ?? null, now().toISOString());
+    insertTask({ id, squad, agent, description, with: others = [], origin, reason, model }: NewTask): TaskRecord {
+      const asked = [json(others), json(origin ?? null), reason ?? null, model ?? null];
+      insert.run(id, squad, agent, description, ...asked, now().toISOString());
       return findTask(id)!;
     },
     updateTask: (id: string, change: TaskChange) =>
@@ -195,6 +202,7 @@ function toTask(row: Row): TaskRecord {
     squad: row.squad_slug,
     agent: row.agent,
     description: row.description,
+    with: readJson(Folders, row.with_projects) ?? [],
     status: row.status,
     result: row.result,
     error: row.error === null ? null : (readJson(Failure, row.error) ?? UNKNOWN_FAILURE),

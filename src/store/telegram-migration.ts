@@ -1,4 +1,4 @@
-/** What the Telegram channel has to remember. */
+/** State of the Telegram channel. */
 export const TELEGRAM_MIGRATION = {
   name: "0017-telegram",
   sql: `

@@ -7,10 +7,10 @@ export interface PairingCode {
   expiresAt: string;
 }
 
-/** How many strangers are told apart; beyond that they are only counted together. */
+/** How many strangers are tracked individually; more are only counted together. */
 const MAX_STRANGERS = 10_000;
 
-/** Who asked to be let in, and who is nobody IO knows. */
+/** Pairing requests, and messages from strangers. */
 export function createTelegramPeople(store: Store, now: () => Date = () => new Date()) {
   const { db } = store;
   const pending = db.prepare(
@@ -34,7 +34,7 @@ export function createTelegramPeople(store: Store, now: () => Date = () => new D
       });
     },
     clearCodes: () => void clear.run(),
-    /** Counts a stranger's message; tells whether it was the first. */
+    /** Counts a stranger's message; returns whether it was the first. */
     meet(userId: number): boolean {
       const who = strangers().people >= MAX_STRANGERS ? 0 : userId;
       return (store.soft(() => meet.get(who, now().toISOString())) as { count: number }).count === 1;

@@ -8,10 +8,10 @@ export interface StoredUpdate {
   createdAt: string;
 }
 
-/** Telegram tells of nothing that is older than a day, so that nothing older can come a second time. */
+/** Telegram keeps updates for a day, so older ones cannot be delivered again. */
 const REMEMBERED_MS = 3 * 86_400_000;
 
-/** What Telegram told, on disk before it is confirmed, until it is handled; its words are forgotten then. */
+/** Telegram updates, stored before they are confirmed. Their content is deleted once they are handled. */
 export function createTelegramUpdates(store: Store, now: () => Date = () => new Date()) {
   const { db } = store;
   const insert = db.prepare(
@@ -28,7 +28,7 @@ export function createTelegramUpdates(store: Store, now: () => Date = () => new 
     return true;
   }
   return {
-    /** On disk when this returns; what was told before is not told again. */
+    /** Stores updates, skipping known ones; on disk when this returns. */
     add(updates: readonly Omit<StoredUpdate, "createdAt">[]): void {
       store.transaction(() => {
         const at = now();
@@ -39,7 +39,7 @@ export function createTelegramUpdates(store: Store, now: () => Date = () => new 
     waiting: (lane: string): StoredUpdate[] => waiting.all(lane) as unknown as StoredUpdate[],
     lanes: (): string[] => (lanes.all() as { lane: string }[]).map(({ lane }) => lane),
     done: (updates: readonly Pick<StoredUpdate, "bot" | "id">[]) => void store.transaction(() => mark(updates)),
-    /** Does something and notes that they are handled, or does neither where it comes to nothing. */
+    /** Runs work and, if it returns true, marks the updates as handled in the same transaction. */
     doneWith: (updates: readonly Pick<StoredUpdate, "bot" | "id">[], work: () => boolean): boolean =>
       store.transaction(() => work() && mark(updates)),
   };

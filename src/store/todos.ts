@@ -18,5 +18,5 @@ export function createTodos(store: Store) {
 }
 export type Todos = ReturnType<typeof createTodos>;
 
-/** Whose list a conversation's is. */
+/** The owner of a conversation's list. */
 export const conversationHolder = (conversation: string): string => `conversation ${conversation}`;

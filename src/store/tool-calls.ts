@@ -3,18 +3,18 @@ import type { Store } from "./open.ts";
 
 export type ToolCallState = "begun" | CallEnd;
 
-/** One call of a tool: what was meant, and what came of it. */
+/** A tool call: its intent and its outcome. */
 export interface ToolCall {
   seq: number;
   callId: string;
   sessionId: string;
   owner: string;
-  /** Which try of the owner's turn made this call. */
+  /** The attempt of the owner's turn that made this call. */
   attempt: number;
   actor: string;
   tool: string;
   kind: "read" | "effect";
-  /** JSON, secrets removed, shortened if long. */
+  /** JSON, redacted, truncated if long. */
   args: string;
   argsHash: string;
   state: ToolCallState;
@@ -37,25 +37,25 @@ export type EarlierThan = Pick<ToolCall, "owner" | "attempt" | "sessionId" | "to
 /** The journal of tool calls: intent before, outcome after. */
 export interface ToolCalls {
   find(sessionId: string, callId: string): ToolCall | undefined;
-  /** The latest call of that id, or of one that was made from it by `~2`, `~3` … */
+  /** The latest call with that id or a suffixed one (`~2`, `~3` …). */
   latest(sessionId: string, callId: string): ToolCall | undefined;
   /**
-   * What earlier attempts of the same owner did with the same tool and arguments and nobody has been told again, oldest first.
-   * Whatever was done in another session is earlier: an owner has one at a time.
+   * Calls by earlier attempts of the same owner with the same tool and arguments that were not replayed yet, oldest first. A call
+   * in another session is always earlier: an owner has one session at a time.
    */
   interrupted(of: EarlierThan & { argsHash: string }): ToolCall[];
-  /** The effects that earlier attempts of an owner began with a tool and nobody has been told again, oldest first. */
+  /** Effects of a tool started by an owner's earlier attempts and not replayed yet, oldest first. */
   effectsBefore(of: EarlierThan): ToolCall[];
-  /** Writes the intent and answers with its number. An effect's is on disk when this returns. */
+  /** Stores the intent and returns its number. An effect's intent is on disk when this returns. */
   begin(call: NewToolCall): number;
   end(seq: number, kind: ToolCall["kind"], end: ToolCallEnd): void;
-  /** Makes a call of an earlier attempt one of this attempt: begun anew, or only told again. */
+  /** Moves an earlier attempt's call to this attempt, to run it again or only to replay its result. */
   carryOver(call: ToolCall, attempt: number, state: ToolCallState): void;
-  /** Puts one call in the place of an earlier one, whose outcome it carries on. */
+  /** Replaces an earlier call by one that continues it. */
   supersede(earlier: number, call: NewToolCall, end: ToolCallEnd): void;
-  /** Every call of an owner, each counted once, oldest first. */
+  /** All calls of an owner, without duplicates, oldest first. */
   callsOf(owner: string): ToolCall[];
-  /** The effects of an owner that were begun, whatever came of them. */
+  /** All effects that an owner started, whatever their outcome. */
   effectsOf(owner: string): ToolCall[];
 }
 
@@ -101,7 +101,7 @@ export function createToolCalls(store: Store): ToolCalls {
       );
     return call.kind === "effect" ? write() : store.soft(write);
   };
-  // A power cut in the next moment may have taken what a call did as well: without its end it is one of which nobody knows.
+  // A power cut right after may also lose the call's effect; without a stored end its outcome counts as unknown.
   const end: ToolCalls["end"] = (seq, kind, { state, result, resultHash, durationMs }) => {
     const write = () => update.run(state, result, resultHash, durationMs, seq);
     if (kind === "effect") store.soon(write);

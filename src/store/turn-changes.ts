@@ -6,7 +6,7 @@ import { readJson } from "./read-json.ts";
 const Entry = z.object({
   mode: z.string(),
   oid: z.string(),
-  /** Its permissions, where git would not record them. */
+  /** Its permissions, if git would not record them. */
   permissions: z.number().int().optional(),
 });
 export type Entry = z.infer<typeof Entry>;
@@ -93,7 +93,7 @@ export function createTurnChanges(store: Store) {
     find: (owner: string, root: string) => read(byRoot.get(owner, root)),
     knows: (owner: string) => known.get(owner) !== undefined,
     of: (owner: string) => all(byOwner.all(owner)),
-    /** Those with an effect or undo that was interrupted. */
+    /** Changes with an interrupted effect or undo. */
     unfinished: () => all(unfinished.all()),
     olderThan: (moment: string, most: number) => allHeads(old.all(moment, most)),
     /** All but the newest. */

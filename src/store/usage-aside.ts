@@ -6,7 +6,7 @@ import { MIGRATIONS } from "./migrations.ts";
 import { openStore } from "./open.ts";
 import { createUsageLog } from "./usage.ts";
 
-/** Writes down calls that were made beside the daemon. A database of another version, and a home that is not there, are left alone. */
+/** Records calls made outside the daemon. Does nothing if the database has another version or the home is missing. */
 export function recordAside(path: string, spender: Spender, calls: readonly ModelCall[]): void {
   if (calls.length === 0 || !existsSync(dirname(path)) || (existsSync(path) && !isCurrent(path))) return;
   const store = openStore(path);

@@ -2,7 +2,7 @@ import { type ModelCall, noUsage, type Spender, type Usage, type UsageGroup } fr
 import { isTemporary } from "./faults.ts";
 import type { Store } from "./open.ts";
 
-/** What one model used, for one of a group's names; the name is empty for what belongs to none. */
+/** One model's usage for one name in a group; the name is empty for usage that belongs to none. */
 export interface UsagePart extends Usage {
   name: string;
   squad: string;
@@ -10,7 +10,7 @@ export interface UsagePart extends Usage {
   rehearsal: boolean;
 }
 
-/** What a limit may be about. */
+/** What a limit can apply to. */
 export type Spent =
   | { of: "owner"; owner: string }
   | { of: "step"; run: string; step: string }
@@ -22,7 +22,7 @@ const ROWS =
 const SUMS =
   "SUM(calls) AS calls, SUM(input_tokens) AS inputTokens, SUM(output_tokens) AS outputTokens, SUM(cache_read_tokens) AS cacheReadTokens";
 
-/** Every model call, for whom it was made, and the sums of each day, which outlive the calls. */
+/** Every model call with its payer, and daily sums, which are kept longer than the calls. */
 export function createUsageLog(store: Store, now: () => Date = () => new Date()) {
   const { db } = store;
   const insert = db.prepare(
@@ -32,12 +32,12 @@ export function createUsageLog(store: Store, now: () => Date = () => new Date())
   const ofOwner = db.prepare(`SELECT ${ROWS} FROM usage WHERE owner = ?`);
   const parts = createParts(store);
   const unwritten: Parameters<typeof insert.run>[] = [];
-  /** What cannot be written now, since another process holds the file or the disk is full, stays here until the next time. */
+  /** Calls that could not be stored because the database is locked or the disk is full; retried next time. */
   const write = () => {
     try {
       for (let row = unwritten[0]; row; row = unwritten[0]) {
         const values = row;
-        store.soft(() => insert.run(...values), { atOnce: true });
+        store.soft(() => insert.run(...values));
         unwritten.shift();
       }
     } catch (error) {
@@ -60,17 +60,17 @@ export function createUsageLog(store: Store, now: () => Date = () => new Date())
       write();
       return (ofOwner.get(owner) as Usage | undefined) ?? noUsage();
     },
-    /** By the names of a group and the models, since a day. */
+    /** Usage by group and model since a day. */
     by(group: UsageGroup, since = ""): UsagePart[] {
       write();
       return parts.by(group, since);
     },
-    /** What one of a group's names used, by model. */
+    /** Usage of one name in a group, by model. */
     ofName(group: UsageGroup, name: string): UsagePart[] {
       write();
       return parts.ofName(group, name);
     },
-    /** What counts against a limit, by model: nothing that was rehearsed. */
+    /** Usage that counts against a limit, by model; rehearsal is free. */
     spent(what: Spent): UsagePart[] {
       write();
       return parts.spent(what);

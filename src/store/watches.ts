@@ -4,17 +4,17 @@ import { TriggerKind, TriggerState, Watch, WatchTrigger } from "../protocol/watc
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
 
-/** A watch with what only IO itself needs of it. */
+/** A watch with its internal fields. */
 export interface WatchRow extends Watch {
   squad: string | null;
-  /** Everything that changed before this moment was looked at. */
+  /** Everything that changed before this time was examined. */
   since: string | null;
 }
 
-/** What somebody wrote, or what a check said, as it was when it was seen. */
+/** The text of a comment, issue or check result when it was seen. */
 export const TriggerDetail = z.object({
   text: z.string(),
-  /** Where a comment stands. */
+  /** The location of a comment. */
   path: z.string().optional(),
   line: z.number().nullable().optional(),
   replyTo: z.string().nullable().optional(),
@@ -25,11 +25,11 @@ export type TriggerDetail = z.infer<typeof TriggerDetail>;
 export interface TriggerRow extends WatchTrigger {
   host: string;
   repo: string;
-  /** The forge's id for it, and for edits which text of it is meant. */
+  /** The forge's id, and for an edit which version of the text. */
   externalId: string;
   version: string;
   detail: TriggerDetail;
-  /** The round that works on it. */
+  /** The round that handles it. */
   round: string | null;
 }
 export type NewTrigger = Pick<TriggerRow, "kind" | "number" | "by" | "externalId" | "version" | "detail"> & {
@@ -37,16 +37,16 @@ export type NewTrigger = Pick<TriggerRow, "kind" | "number" | "by" | "externalId
   reason?: string | null;
 };
 
-/** One time that a pull request is worked on again. */
+/** One round of rework on a pull request. */
 export interface RoundRow {
   id: string;
   watch: string;
-  /** The row of the pull request, and the run whose branch it proposes. */
+  /** The pull request's row, and the run that made its branch. */
   pull: string;
   run: string;
-  /** Counted from 1 for each run, whose pull requests may be several. */
+  /** Counted from 1 per run, which may have several pull requests. */
   count: number;
-  /** Whether a failed check set it going. */
+  /** Whether a failed check triggered it. */
   red: boolean;
   prompt: string;
   state: "working" | "publishing" | "answering" | "done" | "failed" | "asked";
@@ -55,7 +55,7 @@ export interface RoundRow {
 
 type Row = Record<string, string | number | null>;
 
-/** Watched repositories, what was seen there, and what is done about it. */
+/** Watched repositories, the triggers seen there, and the rounds of work. */
 export function createWatchRows({ db, transaction }: Store, now: () => Date = () => new Date()) {
   const insertWatch =
     db.prepare(`INSERT INTO watches (id, project_path, squad, forge, host, repo, label, mention, reviews, checks,
@@ -127,8 +127,8 @@ export function createWatchRows({ db, transaction }: Store, now: () => Date = ()
     remove: (id: string) => void removeWatch.run(id),
 
     /**
-     * Writes down something that was seen, once. A new text of what still waits replaces the old one; a text that was changed
-     * after IO had acted on it counts for nothing. Tells whether it is new and waits.
+     * Records a trigger once. New text replaces that of a waiting trigger; an edit after IO acted on it is ignored. Returns whether
+     * it is new and waiting.
      */
     see({ id: watch, host, repo }: WatchRow, { detail, ...seen }: NewTrigger): boolean {
       const earlier = rowsOf(versions.all(host, repo, seen.kind, seen.externalId));
@@ -156,7 +156,7 @@ export function createWatchRows({ db, transaction }: Store, now: () => Date = ()
       update.run({ ...columns(row), at: at() });
       return row;
     },
-    /** Those that IO still has something to do for. */
+    /** Triggers that still need work by IO. */
     open: (watch: string): TriggerRow[] => rowsOf(open.all(watch)),
     ofNumber: ({ host, repo }: Pick<WatchRow, "host" | "repo">, number: number): TriggerRow[] =>
       rowsOf(ofNumber.all(host, repo, number)),
@@ -170,17 +170,17 @@ export function createWatchRows({ db, transaction }: Store, now: () => Date = ()
       const isOver = !["working", "publishing", "answering"].includes(state);
       changeRound.run(state, reason, isOver ? at() : null, id);
     },
-    /** Of all pull requests of a run. */
+    /** The rounds of all pull requests of a run. */
     roundsOf: (run: string): RoundRow[] => (roundsOfRun.all(run) as Row[]).map(roundOf),
     openRounds: (watch: string): RoundRow[] => (openRounds.all(watch) as Row[]).map(roundOf),
   };
 }
 export type WatchRows = ReturnType<typeof createWatchRows>;
 
-/** Has a new watch go on with what an earlier one of the same repository left. */
+/** Lets a new watch continue the triggers of an earlier one of the same repository. */
 function createAdoption(db: Store["db"]) {
   const triggers = db.prepare(`UPDATE watch_triggers SET watch = :id WHERE host = :host AND repo = :repo
-    AND state IN ('waiting','claiming','starting','working')`);
+    AND state IN ('held','waiting','claiming','starting','working')`);
   const rounds = db.prepare(`UPDATE watch_rounds SET watch = :id WHERE state IN ('working','publishing','answering')
     AND pull IN (SELECT id FROM pulls WHERE host = :host AND repo = :repo)`);
   return ({ id, host, repo }: Pick<WatchRow, "id" | "host" | "repo">): void => {

@@ -1,12 +1,12 @@
 import type { Store } from "./open.ts";
 
-/** What shares one memory: everything said in a conversation since it was cleared, every task of one agent, or a run. */
+/** A model's memory: a conversation since it was cleared, all tasks of one agent, or a run. */
 export type Memory =
   | { kind: "conversation"; name: string }
   | { kind: "agent"; squad: string; agent: string }
   | { kind: "run"; id: string };
 
-/** A call that brought text of others into a memory, or may have. */
+/** A call that brought, or may have brought, outside text into a memory. */
 export interface ReadingCall {
   owner: string;
   tool: string;
@@ -14,32 +14,32 @@ export interface ReadingCall {
   result: string | null;
 }
 
-/** A message that brought text of others along, or that tells of a task or a run. */
+/** A message that contains outside text or reports a task or run. */
 export interface CarryingMessage {
   id: string;
   channel: string;
   about: string | null;
   text: string;
-  /** The name of a file that came with it. */
+  /** The name of its attached file. */
   file: string | null;
 }
 
-/** Where something came from that an agent was told: it knows what was known there at that time. */
-export interface Told {
+/** A memory that passed text to an agent, with everything that it contained at that time. */
+export interface PassedOn {
   from: Memory;
   until: string;
 }
 
-/** So many of the latest messages or tasks of one memory are looked at. */
+/** How many of the latest messages or tasks of a memory are examined. */
 const MOST = 2_000;
 const MOST_CALLS = 200;
 const MOST_DECISIONS = 20;
-/** Marks that stand around the text of others in a message. */
+/** Marks around outside text in a message. */
 const MARKED = "*--- begin [0-9a-f][0-9a-f][0-9a-f][0-9a-f]*";
-/** What stands in a command that may bring text of others. */
+/** Parts of commands that may fetch outside text. */
 const FETCHING = ["curl", "wget", "://", "clone", "scp", "rsync", "ssh", "gh ", "lynx", "w3m", "aria2c"];
 
-/** What was read in which work, and who was told of it. */
+/** Finds what each piece of work read, and to whom it passed that on. */
 export function createWorkRecords({ db }: Pick<Store, "db">) {
   const inConversation = `SELECT id FROM (SELECT id FROM messages WHERE conversation = :name AND created_at <= :until
     AND created_at > coalesce((SELECT value FROM io_state WHERE key = 'cleared:' || :name), '') ORDER BY seq DESC LIMIT ${MOST})`;
@@ -64,7 +64,7 @@ export function createWorkRecords({ db }: Pick<Store, "db">) {
     FROM messages WHERE id IN (${inConversation}) AND (json_extract(source, '$.channel') IN ('openai', 'mcp', 'acp', 'background')
       OR text GLOB '${MARKED}' OR EXISTS (SELECT 1 FROM message_files WHERE message_id = messages.id)
       OR EXISTS (SELECT 1 FROM steers s WHERE s.message_id = messages.id AND s.text GLOB '${MARKED}')) ORDER BY seq DESC LIMIT ${MOST_CALLS}`);
-  // What a person asks of an agent by hand comes from no conversation.
+  // A task that a person gave directly has no conversation.
   const asked = db.prepare(`SELECT name, max(at) AS until FROM (
     SELECT a.conversation AS name, t.created_at AS at FROM agent_tasks t JOIN task_askers a ON a.task_id = t.id
       JOIN messages ON messages.id = a.message_id WHERE t.id IN (${ofAgent})
@@ -81,7 +81,7 @@ export function createWorkRecords({ db }: Pick<Store, "db">) {
   const run = db.prepare("SELECT issue, conversation, created_at AS at FROM runs WHERE id = ?");
 
   return {
-    /** The memory that a message, a task or a step of a run works with; undefined for one that is gone. */
+    /** The memory of a message, task or run step; undefined if it is gone. */
     memoryOf(owner: string): Memory | undefined {
       const inMessage = message.get(owner) as { name: string } | undefined;
       if (inMessage) return { kind: "conversation", name: inMessage.name };
@@ -90,24 +90,26 @@ export function createWorkRecords({ db }: Pick<Store, "db">) {
       const id = owner.split("/")[0]!;
       return run.get(id) === undefined ? undefined : { kind: "run", id };
     },
-    /** The calls up to a moment that brought text of others, or perhaps did; the latest first. */
+    /** The calls up to a given time that brought, or may have brought, outside text; latest first. */
     calls({ kind, ...memory }: Memory, until: string): ReadingCall[] {
       return calls[kind].flatMap((each) => each.all({ ...memory, until }) as unknown as ReadingCall[]);
     },
-    /** The messages up to a moment that brought text of others, or tell of a task or a run. */
+    /** The messages up to a given time that contain outside text or report a task or run. */
     messages: (name: string, until: string) => messages.all({ name, until }) as unknown as CarryingMessage[],
-    /** Whether a task of an agent holds the text of others. */
+    /** Whether a task of an agent contains outside text. */
     hasMarkedTask: (squad: string, agent: string, until: string): boolean => marked.get({ squad, agent, until }) !== undefined,
-    /** Who an agent was told things by: the conversations that gave it tasks, and the colleagues whose decisions it is told. */
-    toldBy(squad: string, agent: string, until: string): Told[] {
+    /** Who passed text to an agent: conversations that gave it tasks, and colleagues whose decisions it sees. */
+    passedTo(squad: string, agent: string, until: string): PassedOn[] {
       const conversations = asked.all({ squad, agent, until }) as unknown as { name: string; until: string }[];
       const colleagues = decided.all({ squad, agent, until }) as unknown as { agent: string; until: string }[];
       return [
-        ...conversations.map(({ name, until: at }): Told => ({ from: { kind: "conversation", name }, until: at })),
-        ...colleagues.map(({ agent: author, until: at }): Told => ({ from: { kind: "agent", squad, agent: author }, until: at })),
+        ...conversations.map(({ name, until: at }): PassedOn => ({ from: { kind: "conversation", name }, until: at })),
+        ...colleagues.map(
+          ({ agent: author, until: at }): PassedOn => ({ from: { kind: "agent", squad, agent: author }, until: at }),
+        ),
       ];
     },
-    /** What a run was asked, and in which conversation. */
+    /** A run's issue and conversation. */
     run: (id: string) => run.get(id) as { issue: string; conversation: string | null; at: string } | undefined,
   };
 }

@@ -43,14 +43,14 @@ import { temporaryFolder } from "../support/home.ts";
 import { isWhole } from "../support/sweep.ts";
 import { until } from "../support/until.ts";
 
-/** Every error at every statement, of both kinds, takes minutes; in turn each is met at one statement in four. */
+/** Injecting every error at every statement takes minutes, so each error is injected at one statement in four. */
 const faultsAt = (statement: number): readonly Fault[] =>
   isWhole ? FAULTS : [FAULTS[(statement * 2) % FAULTS.length]!, FAULTS[(statement * 2 + 3) % FAULTS.length]!];
 const API: Source = { channel: "api" };
 const SPENDER: Spender = { owner: "m_1", actor: "orchestrator", agent: "orchestrator", conversation: "main", source: "api" };
 const CALL = { model: "scripted", inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, durationMs: 3 };
 
-/** The rooms that write, on a database whose statements can be made to fail. */
+/** All modules that write, on a database whose statements can be made to fail. */
 function openRooms() {
   const connection = failingConnection();
   const store = openStore(join(temporaryFolder(), "io.db"), { connect: connection.connect });
@@ -72,7 +72,7 @@ function openRooms() {
     log: quietLog,
     retryMs: 1,
   });
-  /** A session whose model answers at once. */
+  /** A session whose model answers immediately. */
   const session: Session = {
     id: "s_1",
     prepare: async () => undefined,
@@ -80,7 +80,7 @@ function openRooms() {
       try {
         onAccepted?.("p_1");
       } catch (error) {
-        // As the engine does it: what could not be written down is a turn that is taken up again.
+        // Like the engine: a turn that could not be stored is resumed.
         if (!isTemporary(error)) throw error;
         onAccepted?.("p_1");
       }
@@ -119,17 +119,17 @@ type Rooms = ReturnType<typeof openRooms>;
 
 interface Operation {
   name: string;
-  /** How many states the database passes: one more where something is torn apart that belongs together. */
+  /** The number of database states; one more means that an atomic change was split. */
   states: number;
-  /** What could not be written is written later, and nothing is thrown. */
+  /** A failed write is retried later, and nothing is thrown. */
   isMadeUpFor?: boolean;
-  /** What has to be there before; answers with what is then done. */
+  /** Prepares the state, and returns the operation to test. */
   ready: (rooms: Rooms, round: string) => () => void;
 }
 
 const OPERATIONS: Operation[] = [
   {
-    name: "a message is taken",
+    name: "a message is stored",
     states: 2,
     ready:
       ({ inbox }, round) =>
@@ -137,7 +137,7 @@ const OPERATIONS: Operation[] = [
         void inbox.submit(sayIn(round)),
   },
   {
-    name: "a message is rewritten, and then cancelled",
+    name: "a message is edited and then cancelled",
     states: 3,
     ready({ inbox }, round) {
       const { id } = inbox.submit(sayIn(round));
@@ -148,7 +148,7 @@ const OPERATIONS: Operation[] = [
     },
   },
   {
-    name: "something is said into a turn",
+    name: "text is added to a running turn",
     states: 2,
     ready({ inbox, messages, steering }, round) {
       const { id } = inbox.submit(sayIn(round));
@@ -181,7 +181,7 @@ const OPERATIONS: Operation[] = [
     },
   },
   {
-    name: "a call is journaled, and another put in its place",
+    name: "a call is journaled and superseded",
     states: 4,
     ready({ store }, round) {
       const calls = createToolCalls(store);
@@ -198,7 +198,7 @@ const OPERATIONS: Operation[] = [
     },
   },
   {
-    name: "a task is made, and ends with its report",
+    name: "a task is created and ends with its report",
     states: 3,
     ready({ store, emit, outbox }, round) {
       const squads = createSquadStore(store);
@@ -224,7 +224,7 @@ const OPERATIONS: Operation[] = [
     },
   },
   {
-    name: "a run takes its steps, and is cancelled",
+    name: "a run records its steps and is cancelled",
     states: 9,
     ready({ store, emit }, round) {
       const runs = openRuns(store);
@@ -244,7 +244,7 @@ const OPERATIONS: Operation[] = [
     },
   },
   {
-    name: "a job is begun, told of, raised and ended",
+    name: "a job is started, reported, moved to a later epoch and ended",
     states: 5,
     ready({ store }, round) {
       const jobs = createJobs(store);
@@ -259,7 +259,7 @@ const OPERATIONS: Operation[] = [
     },
   },
   {
-    name: "what Telegram told is kept, answered and done",
+    name: "Telegram updates are stored, answered and handled",
     states: 6,
     ready({ store, inbox }, round) {
       const updates = createTelegramUpdates(store);
@@ -275,7 +275,7 @@ const OPERATIONS: Operation[] = [
     },
   },
   {
-    name: "skills are taken over, and one of them is switched off",
+    name: "skills are imported and one is disabled",
     states: 3,
     ready({ store }, round) {
       const switches = createSkillSwitches(store);
@@ -299,7 +299,7 @@ const OPERATIONS: Operation[] = [
 
 const sayIn = (round: string) => ({ text: `hello ${round}`, conversation: "main", source: API, idempotencyKey: `key-${round}` });
 
-/** Everything in the database but what no two rounds have in common: times, numbers of rows, and names made up for a round. */
+/** Dumps the database without what differs between rounds: times, row numbers and generated names. */
 function createDump(db: Database): (round: string) => string {
   const names = db
     .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
@@ -333,7 +333,7 @@ function emptyAll(store: Rooms["store"]): void {
 }
 
 test.each(OPERATIONS)(
-  "$name: whichever statement fails, the database stands where it stood between two transactions",
+  "$name: whichever statement fails, the database is in a state between two transactions",
   ({ ready, states: passed, isMadeUpFor = false }) => {
     const rooms = openRooms();
     const { connection, store, told } = rooms;
@@ -382,7 +382,7 @@ test.each(OPERATIONS)(
         }
         reached = connection.hasFailed();
         connection.heal();
-        // Model calls that could not be counted at once are counted the next time that anybody asks.
+        // Model calls that could not be counted are counted at the next query.
         rooms.usage.of("anybody");
         const where = `${fault.name} at statement ${statement}`;
         if (failure !== undefined) expect(storeTrouble(failure), `${where}: ${failure}`).toBeDefined();
@@ -397,7 +397,7 @@ test.each(OPERATIONS)(
   },
 );
 
-test("a message, whichever statement of its way fails: it is refused whole, or answered, told and delivered, and all of it agrees", {
+test("whichever statement fails, a message is either refused completely or answered, reported and delivered consistently", {
   timeout: 120_000,
 }, async () => {
   const { connection, store, inbox, outbox, messages, told, delivered } = openRooms();
@@ -430,7 +430,7 @@ test("a message, whichever statement of its way fails: it is refused whole, or a
         try {
           return Boolean(isOver());
         } catch (error) {
-          // The statement that fails is the one that looks.
+          // The failing statement is the query itself.
           if (!isTemporary(error)) throw error;
           return false;
         }
@@ -459,7 +459,7 @@ test("a message, whichever statement of its way fails: it is refused whole, or a
   expect(statement).toBeGreaterThan(20);
 });
 
-test("the wiki's index holds a page whole or not at all, whichever statement fails", () => {
+test("whichever statement fails, the wiki's index contains a page completely or not at all", () => {
   const path = join(temporaryFolder(), "index.db");
   openIndexFile(path).db.close();
   const connection = failingConnection();
@@ -498,7 +498,7 @@ test("the wiki's index holds a page whole or not at all, whichever statement fai
   expect(statement).toBeGreaterThan(5);
 });
 
-test("a new database whose making is cut off at any statement is made by the next start", { timeout: 60_000 }, () => {
+test("if creating a new database fails at any statement, the next start completes it", { timeout: 60_000 }, () => {
   const short = MIGRATIONS.slice(0, 4);
   let statement = 0;
   for (let reached = true; reached; ) {

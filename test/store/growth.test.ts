@@ -13,7 +13,8 @@ import { createToolCalls } from "../../src/store/tool-calls.ts";
 import { createUsageLog } from "../../src/store/usage.ts";
 
 const MANY = 50_000;
-const NUMBERS = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${MANY})`;
+const FEW = 500;
+const numbers = (count: number) => `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
 
 function open(): Store {
   const store = openStore(":memory:");
@@ -21,8 +22,9 @@ function open(): Store {
   return store;
 }
 
-function full(): Store {
+function full(count: number): Store {
   const store = open();
+  const NUMBERS = numbers(count);
   store.db.exec(`
     ${NUMBERS} INSERT INTO messages (id, conversation, source, text, status, reply, created_at, finished_at)
       SELECT 'm' || i, CASE WHEN i % 10 = 0 THEN 'c' || i ELSE 'main' END, '{"channel":"api"}', printf('%0500d', i), 'done',
@@ -34,32 +36,47 @@ function full(): Store {
   return store;
 }
 
-/** The quickest of some tries, in milliseconds: what the work costs by itself on a busy machine. */
+/** On a machine that is slow or busy, a query may take longer if it does with few rows as well. */
+const LIMIT_MS = 2;
+const MOST_TIMES_FEW = 2;
+const LONGEST_TRY_MS = 1_500;
+
+/** The fastest of several tries, in milliseconds, to exclude the load of a busy machine. */
 function quickest(work: () => unknown): number {
-  const times = Array.from({ length: 15 }, () => {
+  const begun = performance.now();
+  let least = Number.POSITIVE_INFINITY;
+  for (let tried = 0; tried < 15 || (least > LIMIT_MS && performance.now() - begun < LONGEST_TRY_MS); tried += 1) {
     const started = performance.now();
     work();
-    return performance.now() - started;
-  });
-  return Math.min(...times);
+    least = Math.min(least, performance.now() - started);
+  }
+  return least;
 }
 
-test("with 50,000 messages the queue, a page, the counts, the conversations and a tool call take no longer than with none", () => {
-  const store = full();
+test("with 50,000 messages, the queue, a page, counts, conversations and tool calls are as fast as with 500", () => {
+  const [few, many] = [costsWith(FEW), costsWith(MANY)];
+  const slow = Object.entries(many).filter(([name, ms]) => ms > LIMIT_MS && ms > MOST_TIMES_FEW * few[name]!);
+  expect(slow).toEqual([]);
+});
+
+/** The milliseconds that each query takes with this many rows. Also checks that the results are correct. */
+function costsWith(count: number): Record<string, number> {
+  const store = full(count);
   const usage = createUsageLog(store);
   const messages = createMessages(store, usage);
   const conversations = createConversationRows(store);
   const calls = createToolCalls(store);
   messages.add({ id: "new", conversation: "main", source: { channel: "api" }, text: "next" });
   expect(messages.next("main")?.message.id).toBe("new");
-  expect(messages.counts()).toMatchObject({ queued: 1, done: MANY });
+  expect(messages.counts()).toMatchObject({ queued: 1, done: count });
   expect(conversations.list({ limit: 1 })).toEqual([
-    expect.objectContaining({ name: "main", messages: MANY * 0.9 + 1, waiting: 1 }),
+    expect.objectContaining({ name: "main", messages: count * 0.9 + 1, waiting: 1 }),
   ]);
-  expect(conversations.list({ limit: 200 })).toHaveLength(200);
-  const all = { calls: MANY, inputTokens: MANY * 10, outputTokens: MANY, cacheReadTokens: 0 };
+  expect(conversations.list({ limit: 50 })).toHaveLength(50);
+  const all = { calls: count, inputTokens: count * 10, outputTokens: count, cacheReadTokens: 0 };
   expect(usage.by("model")).toEqual([{ name: "m", squad: "", model: "m", rehearsal: false, ...all }]);
-  const costs = {
+  const middle = count / 2;
+  return {
     next: quickest(() => messages.next("main")),
     waiting: quickest(() => messages.conversationsWaiting()),
     open: quickest(() => messages.open()),
@@ -69,14 +86,13 @@ test("with 50,000 messages the queue, a page, the counts, the conversations and 
     usage: quickest(() => usage.by("day")),
     spentByConversation: quickest(() => usage.spent({ of: "conversation", name: "main" })),
     spentToday: quickest(() => usage.spent({ of: "day", day: "2026-01-01" })),
-    spentOnMessage: quickest(() => usage.spent({ of: "owner", owner: "m25000" })),
+    spentOnMessage: quickest(() => usage.spent({ of: "owner", owner: `m${middle}` })),
     latest: quickest(() => calls.latest("s", "c1")),
-    callsOf: quickest(() => calls.callsOf("m25000")),
+    callsOf: quickest(() => calls.callsOf(`m${middle}`)),
   };
-  expect(Object.entries(costs).filter(([, ms]) => ms > 2)).toEqual([]);
-});
+}
 
-test("the counts follow what is added, what moves on and what is taken away, a deleted squad's tasks too", () => {
+test("counts follow inserts, state changes and deletions, including a deleted squad's tasks", () => {
   const store = open();
   const messages = createMessages(store, createUsageLog(store));
   const squads = createSquadStore(store);
@@ -105,7 +121,7 @@ test("the counts follow what is added, what moves on and what is taken away, a d
   expect(squads.taskCounts()).toEqual({ queued: 0, running: 0, all: 0 });
 });
 
-test("conversations come a page at a time, the latest first, none twice", () => {
+test("conversations are paged, latest first, without duplicates", () => {
   const store = open();
   let minute = 0;
   const messages = createMessages(
@@ -122,9 +138,9 @@ test("conversations come a page at a time, the latest first, none twice", () => 
   expect(seen).toEqual(["c6", "c5", "c4", "c3", "c2", "c1", "c0"]);
 });
 
-test("ten thousand conversations are listed at once, and looked through in the time of a key press", () => {
+test("ten thousand conversations are listed immediately and searched within a key press", () => {
   const store = open();
-  store.db.exec(`${NUMBERS} INSERT INTO conversations (name, messages, waiting, last_at, created_at, title, folder)
+  store.db.exec(`${numbers(MANY)} INSERT INTO conversations (name, messages, waiting, last_at, created_at, title, folder)
     SELECT 'c' || i, 0, 0, printf('%08d', i), '', 'What was said about boats ' || i, '/home/me/project' || (i % 100)
     FROM n LIMIT 10000`);
   const { list } = createConversationRows(store);
@@ -135,12 +151,12 @@ test("ten thousand conversations are listed at once, and looked through in the t
   expect(quickest(() => list({ limit: 50, words: "nothing of the kind" }))).toBeLessThan(40);
 });
 
-/** Tables whose rows add up over the years. */
+/** Tables that grow over the years. */
 const GROWING = /\b(messages|events|tool_calls|usage|conversation_log|agent_tasks|task_activity|runs|run_steps)\b/;
-/** Walks that an index makes short: of what is not finished, or of the newest until a page is full. */
+/** Scans that an index keeps short: of unfinished rows, or of the newest until a page is full. */
 const SHORT = /INDEX (messages_waiting|agent_tasks_open|agent_tasks_owed|runs_unfinished)\b/;
 
-test("no query of the store walks through a table that grows", () => {
+test("no query of the store scans a growing table", () => {
   const store = open();
   const prepared: string[] = [];
   const watched: Store = {

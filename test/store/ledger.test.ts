@@ -27,7 +27,7 @@ const task: Spender = {
 };
 const step: Spender = { owner: "r_1", actor: "swarm:pm", agent: "pm", run: "r_1", step: "spec/draft:pm", source: "cli" };
 
-test("every call is in one line of every summary, and each summary's total is exactly the sum of its lines", () => {
+test("every call is in exactly one line of each summary, and each total is the sum of its lines", () => {
   const store = open();
   let at = new Date("2026-03-01T10:00:00.000Z");
   const usage = createUsageLog(store, () => at);
@@ -58,7 +58,7 @@ test("every call is in one line of every summary, and each summary's total is ex
   expect(names("run").sort()).toEqual(["(none)", "r_1"]);
   expect(names("source").sort()).toEqual(["(none)", "cli", "tui"]);
   expect(names("day")).toEqual(["2026-03-01", "2026-03-03"]);
-  // Cached tokens are part of the input: 600 at 3, 400 at 0.3 and 100 at 15 a million.
+  // Cached tokens are part of the input: 600 at 3, 400 at 0.3 and 100 at 15 per million.
   expect(summary("task", "all").items.find(({ name }) => name === "t_1")).toMatchObject({ money: 0.00342, partial: false });
   expect(summary("run", "all").items.find(({ name }) => name === "r_1")).toMatchObject({
     ...{ money: 0, partial: false, calls: 1, rehearsalCalls: 1 },
@@ -68,7 +68,7 @@ test("every call is in one line of every summary, and each summary's total is ex
   expect(() => summary("model", "yesterday")).toThrow(/7d, a date/);
 });
 
-test("what was used is never changed, and its sums stay when its rows are taken away", () => {
+test("usage rows are never changed, and their sums stay when the rows are deleted", () => {
   const store = open();
   const usage = createUsageLog(store);
   const summary = createSummaries({ usage, prices: () => PRICES });
@@ -79,7 +79,7 @@ test("what was used is never changed, and its sums stay when its rows are taken 
   expect(GROUPS.map((by) => summary(by, "all"))).toEqual(before);
 });
 
-test("a million of tasks and conversations is shown by the largest, and the others in one line", () => {
+test("of a million tasks and conversations the largest are listed, and the others are one line", () => {
   const usage = createUsageLog(open());
   const summary = createSummaries({ usage, prices: () => PRICES });
   for (let index = 1; index <= 600; index += 1)
@@ -91,7 +91,7 @@ test("a million of tasks and conversations is shown by the largest, and the othe
   expect(total).toMatchObject({ calls: 600, inputTokens: 180_300 });
 });
 
-test("what an earlier version wrote down is booked on what its owner tells, and what it summed up is not lost", () => {
+test("usage of earlier versions is attributed by its owner, and their sums are not lost", () => {
   const path = join(temporaryFolder(), "io.db");
   const before = openStore(path, { migrations: MIGRATIONS.filter(({ name }) => name < "0012") });
   before.db.exec(`

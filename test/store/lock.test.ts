@@ -8,7 +8,7 @@ import { temporaryFolder } from "../support/home.ts";
 import { ensureProgram } from "../support/program.ts";
 
 test.runIf(process.platform === "linux")(
-  "of two homes on different devices whose locks have the same inode number each is told its own holder",
+  "two homes on different devices with the same lock inode each report their own holder",
   { timeout: 60_000 },
   async () => {
     await ensureProgram("bwrap", "bubblewrap");
@@ -34,17 +34,17 @@ const OURS = 100;
 test.each([
   ["another device before ours", [line(99, "00:1b:4711"), line(OURS, "fe:00:4711")], OURS],
   ["another inode that ends in the same digits", [line(99, "fe:00:14711"), line(OURS, "fe:00:4711")], OURS],
-  ["a lock that is only waited for", [line(99, "fe:00:4711", "-> POSIX  ADVISORY  WRITE"), line(OURS, "fe:00:4711")], OURS],
+  ["a waiting lock", [line(99, "fe:00:4711", "-> POSIX  ADVISORY  WRITE"), line(OURS, "fe:00:4711")], OURS],
   ["a reader", [line(99, "fe:00:4711", "POSIX  ADVISORY  READ "), line(OURS, "fe:00:4711")], OURS],
-  ["a device that stat names otherwise, as on btrfs and overlay", [line(99, "00:2a:4711"), line(OURS, "00:2b:4711")], OURS],
-  ["the very device, but a process without the file", [line(99, "fe:00:4711"), line(OURS, "00:2b:4711")], OURS],
-  ["a holder in another container, whose pid is not told", [line(0, "fe:00:4711")], undefined],
+  ["a device that stat reports differently, as on btrfs and overlay", [line(99, "00:2a:4711"), line(OURS, "00:2b:4711")], OURS],
+  ["the same device, but a process that does not have the file open", [line(99, "fe:00:4711"), line(OURS, "00:2b:4711")], OURS],
+  ["a holder in another container, whose pid is hidden", [line(0, "fe:00:4711")], undefined],
   ["nobody", [], undefined],
 ])("the holder of a lock is found in the kernel's list beside %s", (_, lines, holder) => {
   expect(pickHolder(`${lines.join("\n")}\n`, FILE, (pid) => pid === OURS)).toBe(holder);
 });
 
-test("where no process may be looked at, the device decides", () => {
+test("if no process can be examined, the device decides", () => {
   const locks = `${line(99, "00:1b:4711")}\n${line(OURS, "fe:00:4711")}\n`;
   expect(pickHolder(locks, FILE, () => undefined)).toBe(OURS);
 });

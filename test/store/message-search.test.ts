@@ -9,7 +9,7 @@ const MANY = 100_000;
 let store: Store;
 beforeAll(() => {
   store = openStore(join(temporaryFolder(afterAll), "io.db"));
-  // A hundred thousand at once: what is kept beside them is not looked at here.
+  // Insert in bulk, without the triggers that maintain other tables.
   store.db.exec(`DROP TRIGGER message_added;
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${MANY})
     INSERT INTO messages (id, conversation, source, text, status, reply, created_at)
@@ -30,25 +30,25 @@ const find = (query: string, more: Partial<SaidQuery> = {}) =>
 
 test.each([
   ["the oldest message of a hundred thousand, in any case", "blue-7731", {}, ["m_7"]],
-  ["signs that would match anything elsewhere", "100% sure_of", {}, ["m_7"]],
-  ["signs that match nothing else", "100%sure_of", {}, []],
+  ["wildcards, taken literally", "100% sure_of", {}, ["m_7"]],
+  ["wildcards that match nothing else", "100%sure_of", {}, []],
   ["letters that are not ASCII, in capitals", "ŽLUŤOUČKÝ", {}, ["m_50000"]],
-  ["what was said into a turn while it ran", "the blue parrot", {}, ["m_60000"]],
+  ["text that was added to a running turn", "the blue parrot", {}, ["m_60000"]],
   ["a task by its words", "turquoise", {}, ["t_1"]],
-  ["all of the words where they do not stand together", "7731 code sure", {}, ["m_7"]],
+  ["all words, not adjacent", "7731 code sure", {}, ["m_7"]],
   ["one conversation alone", "question", { conversation: "c3", limit: 2 }, ["m_99953", "m_99903"]],
   ["another conversation", "blue-7731", { conversation: "c8" }, []],
   ["a task of a conversation", "turquoise", { conversation: "c9" }, ["t_1"]],
-  ["everything but the message that asks", "blue-7731", { except: "m_7" }, []],
+  ["everything except the searching message", "blue-7731", { except: "m_7" }, []],
 ] as [string, string, Partial<SaidQuery>, string[]][])("a search finds %s", async (_, query, more, ids) => {
   expect(await find(query, more)).toEqual(ids);
 });
 
-test("the newest come first, and no more than were asked for", async () => {
+test("the newest come first, up to the limit", async () => {
   expect(await find("question", { limit: 3 })).toEqual(["m_100000", "m_99999", "m_99998"]);
 });
 
-test("a search through everything lets others work all the while", async () => {
+test("a search through everything does not block the event loop", async () => {
   let turns = 0;
   let isOver = false;
   const count = () => {
@@ -63,7 +63,7 @@ test("a search through everything lets others work all the while", async () => {
   expect(performance.now() - started).toBeLessThan(soon(10_000));
 });
 
-test("a few very long messages do not make one long step of many", async () => {
+test("a few very long messages do not make one step long", async () => {
   store.db.exec("UPDATE messages SET reply = hex(zeroblob(400000)) WHERE seq > 99900");
   let longest = 0;
   let last = performance.now();
@@ -77,6 +77,6 @@ test("a few very long messages do not make one long step of many", async () => {
   const started = performance.now();
   await find("nobody ever said this either");
   isOver = true;
-  // Of the whole time no step takes more than a part: on a busy machine all of them are slow.
+  // Compare each step with the total: on a busy machine all steps are slow.
   expect(longest).toBeLessThan(Math.max(100, (performance.now() - started) / 2));
 });

@@ -22,7 +22,7 @@ const tablesOf = (path: string, migrations: readonly Migration[]) => {
   return rows.map(({ name }) => name);
 };
 
-test("a new database has every table, is readable by its owner alone, and makes no backup of nothing", () => {
+test("a new database has every table, is readable only by its owner, and makes no empty backup", () => {
   const path = pathOf();
   const tables = tablesOf(path, MIGRATIONS);
   for (const name of ["io_state", "messages", "events", "tool_calls", "usage", "conversation_log", "squads", "agent_tasks"])
@@ -31,7 +31,7 @@ test("a new database has every table, is readable by its owner alone, and makes 
   expect(existsSync(`${path}.before-${MIGRATIONS[0]!.name}.bak`)).toBe(false);
 });
 
-test("a migration keeps the data, runs once, and leaves a copy of what was there before", () => {
+test("a migration keeps the data, runs once, and leaves a backup", () => {
   const path = pathOf();
   const before = openStore(path, { migrations: [FIRST] });
   before.db.exec("INSERT INTO notes VALUES ('kept')");
@@ -48,7 +48,7 @@ test("a migration keeps the data, runs once, and leaves a copy of what was there
   expect(statSync(`${path}.before-b-second.bak`).mode & 0o777).toBe(0o600);
 });
 
-test("a copy before a migration that does not fit on the disk leaves nothing of itself, and the data as it was", async () => {
+test("a backup that does not fit on the disk is removed, and the data stays unchanged", async () => {
   const disk = await smallDisk(6);
   const path = join(disk.folder, "io.db");
   const before = openStore(path, { migrations: [FIRST] });
@@ -64,7 +64,7 @@ test("a copy before a migration that does not fit on the disk leaves nothing of 
   after.close();
 });
 
-test("a migration that fails takes all of its company back with it", () => {
+test("a failed migration rolls back the others of the same start", () => {
   const path = pathOf();
   openStore(path, { migrations: [FIRST] }).close();
   expect(() => openStore(path, { migrations: [FIRST, SECOND, BROKEN] })).toThrow(/nowhere/);
@@ -75,7 +75,7 @@ test("a migration that fails takes all of its company back with it", () => {
   expect(tablesOf(path, [FIRST])).not.toContain("half");
 });
 
-test("a database of a newer version is refused with a sentence, and not touched", () => {
+test("a database of a newer version is refused with a message and not changed", () => {
   const path = pathOf();
   openStore(path, { migrations: [FIRST, SECOND] }).close();
   const bytes = readFileSync(path);
@@ -89,7 +89,7 @@ test("a damaged file is refused with a remedy", () => {
   expect(() => openStore(path)).toThrow(/damaged.*io doctor/);
 });
 
-test("a transaction that throws leaves nothing behind, one inside another is part of it", () => {
+test("a transaction that throws is rolled back, and a nested one is part of the outer one", () => {
   const store = openStore(":memory:", { migrations: [FIRST] });
   const add = store.db.prepare("INSERT INTO notes VALUES (?)");
   expect(() =>
@@ -106,7 +106,7 @@ test("a transaction that throws leaves nothing behind, one inside another is par
   store.close();
 });
 
-test("what is written soon is there at once, and brought to the disk while this goes on", async () => {
+test("a `soon` write is visible immediately and flushed in the background", async () => {
   const path = pathOf();
   const store = openStore(path, { migrations: [FIRST] });
   const add = store.db.prepare("INSERT INTO notes VALUES (?)");
@@ -114,7 +114,7 @@ test("what is written soon is there at once, and brought to the disk while this 
   for (let at = 0; at < 100; at += 1) store.soon(() => add.run(`note ${at}`));
   expect(count()).toEqual({ count: 100 });
   expect(store.db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2 });
-  // Closed while one is on its way.
+  // Closed during a flush.
   store.soon(() => add.run("the last"));
   store.close();
   const again = openStore(path, { migrations: [FIRST] });
@@ -125,7 +125,7 @@ test("what is written soon is there at once, and brought to the disk while this 
   memory.close();
 });
 
-test("what is written soon is followed by a flush of the file it stands in", async () => {
+test("a `soon` write is followed by a flush of the file that contains it", async () => {
   const path = pathOf();
   const store = openStore(path, { migrations: [FIRST] });
   const flushed: string[] = [];
@@ -147,7 +147,7 @@ test("what is written soon is followed by a flush of the file it stands in", asy
   expect(flushed).toEqual([`${realpathSync(path)}-wal null`]);
 });
 
-test("processes that open a new database at once all open it", { timeout: 180_000 }, async () => {
+test("several processes can open a new database at the same time", { timeout: 180_000 }, async () => {
   for (let round = 0; round < 3; round += 1) {
     const path = join(temporaryFolder(), "io.db");
     const openers = await Promise.all(

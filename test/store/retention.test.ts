@@ -43,8 +43,8 @@ const retentionOn = (store: Store, given: Record<string, number> = {}, sessions 
   });
 const idsIn = (store: Store, sql: string) => (store.db.prepare(sql).all() as { id: string }[]).map(({ id }) => id);
 
-/** Of everything an old and a young one, and of what is old also what is not finished or still needed. */
-function furnish(store: Store): void {
+/** Creates an old and a recent row of each kind, and old rows that are unfinished or still needed. */
+function fillStore(store: Store): void {
   const message = (id: string, status: string, at: string, more = "NULL", conversation = "main") =>
     `INSERT INTO messages (id, conversation, source, text, status, idempotency_key, created_at, finished_at)
      VALUES ('${id}', '${conversation}', '{"channel":"api"}', '${id}', '${status}', ${more}, '${at}', '${at}');`;
@@ -76,9 +76,9 @@ function furnish(store: Store): void {
       ('model:x', '{}');`);
 }
 
-test("what is old goes; what is unfinished, told once by its key or needed for a resume stays, and so do the sums", async () => {
+test("old records are deleted; unfinished ones, keys of reported news, what a resume needs, and sums are kept", async () => {
   const store = open();
-  furnish(store);
+  fillStore(store);
   const usage = createUsageLog(store);
   const before = [usage.by("model"), usage.by("actor"), usage.by("day")];
   const retention = retentionOn(store);
@@ -100,7 +100,7 @@ test("what is old goes; what is unfinished, told once by its key or needed for a
   });
 });
 
-test("of more than are to be kept the newest stay, and 0 keeps everything for ever", async () => {
+test("beyond the maximum count only the newest are kept, and 0 keeps everything", async () => {
   const store = open();
   store.db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
     INSERT INTO events (type, data, created_at) SELECT 'squad.updated', '{}', '${OLD}' FROM n`);
@@ -110,7 +110,7 @@ test("of more than are to be kept the newest stay, and 0 keeps everything for ev
   expect(idsIn(store, "SELECT min(id) || '-' || max(id) AS id FROM events")).toEqual(["2001-3000"]);
 });
 
-test("a pass goes in short steps, and others come in between", async () => {
+test("a pass runs in short steps with other work in between", async () => {
   const store = open();
   const fill = () =>
     store.db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)
@@ -132,10 +132,10 @@ test("a pass goes in short steps, and others come in between", async () => {
   expect(between).toBeGreaterThanOrEqual(8);
 });
 
-test("while another program holds the database a pass neither waits nor fails, and the next one makes up for it", async () => {
+test("while another program locks the database, a pass neither waits nor fails, and the next one catches up", async () => {
   const home = temporaryFolder();
   const store = open(join(home, "io.db"));
-  furnish(store);
+  fillStore(store);
   const retention = retentionOn(store);
   const holder = await holdDatabase(home);
   const started = performance.now();
@@ -147,7 +147,7 @@ test("while another program holds the database a pass neither waits nor fails, a
   expect(retention.status().removed).toMatchObject({ messages: 2, events: 1 });
 });
 
-test("a session that was replaced goes from the disk, one that an unfinished message was begun in stays", async () => {
+test("a replaced session is deleted from disk unless an unfinished message started in it", async () => {
   const folder = temporaryFolder();
   const store = open();
   const model = await scriptedModel(() => ({ say: "fine" }));
@@ -171,7 +171,7 @@ test("a session that was replaced goes from the disk, one that an unfinished mes
   expect(idsIn(store, "SELECT id FROM sessions ORDER BY id")).toEqual(["io-needed", "io-newer", "io-now"]);
 });
 
-test("a failed run's sessions go when it has long ended, and it can be resumed all the same", async () => {
+test("a failed run's sessions are deleted long after its end, and it can still be resumed", async () => {
   let engine: Engine | undefined;
   let patient = false;
   const { swarm, project, settings, home, store } = await startSwarm({
@@ -202,9 +202,9 @@ function storedIn(folder: string, engine: Engine): StoredSessions {
   return { isReady: () => true, names: () => sessionNames(folder), delete: (id) => engine.deleteSession(id) };
 }
 
-test("what is still owed stays, with its message, and what was delivered goes", async () => {
+test("undelivered entries are kept with their message, and delivered ones are deleted", async () => {
   const store = open();
-  furnish(store);
+  fillStore(store);
   const owed = (about: string, state: string, at = OLD, key = `reply:${about}`) =>
     `INSERT INTO outbox (key, lane, kind, about, conversation, source, state, created_at)
      VALUES ('${key}', 'l', 'reply', '${about}', 'main', '{"channel":"api"}', '${state}', '${at}');`;

@@ -10,7 +10,7 @@ import { temporaryFolder } from "../support/home.ts";
 
 const OLD = new Date("2020-01-01T00:00:00.000Z");
 
-test("what people sent goes with the last message that tells of it; what is told of, or has just come, stays", async () => {
+test("a sent file is deleted with the last message that refers to it; others and new files are kept", async () => {
   const folder = join(temporaryFolder(), "files");
   const outside = join(temporaryFolder(), "outside.txt");
   const store = openStore(":memory:");

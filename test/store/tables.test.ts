@@ -27,7 +27,7 @@ const outcome = {
   route: { answered: "directly" as const, tools: [], tasks: [], runs: [] },
 };
 
-test("messages of a conversation come in the order they were given, each until it is finished", () => {
+test("messages of a conversation are taken in order, each until it is finished", () => {
   const store = open();
   const messages = createMessages(store, createUsageLog(store));
   const add = (id: string, conversation: string) =>
@@ -48,7 +48,7 @@ test("messages of a conversation come in the order they were given, each until i
   expect(messages.list("a", 2, "a2").map(({ id }) => id)).toEqual(["a1"]);
 });
 
-test("the same idempotency key again is the first message", () => {
+test("a repeated idempotency key returns the first message", () => {
   const store = open();
   const messages = createMessages(store, createUsageLog(store));
   const give = (id: string) =>
@@ -58,7 +58,7 @@ test("the same idempotency key again is the first message", () => {
   expect(messages.counts().queued).toBe(1);
 });
 
-test("of what was said the last thousand lines are kept", () => {
+test("the last thousand lines of a conversation are kept", () => {
   const store = open();
   const talk = createConversationLog(store);
   store.transaction(() => {
@@ -70,7 +70,7 @@ test("of what was said the last thousand lines are kept", () => {
   expect(kept.at(-1)?.content).toBe("line 1049");
 });
 
-test("a loud conversation leaves a quiet one's lines alone", () => {
+test("a busy conversation does not push out a quiet one's lines", () => {
   const store = open();
   const talk = createConversationLog(store);
   store.transaction(() => {
@@ -81,7 +81,7 @@ test("a loud conversation leaves a quiet one's lines alone", () => {
   expect(talk.last("loud", 2_000)).toHaveLength(1_000);
 });
 
-test("news is heard once and in the order of its numbers, that of a transaction after its commit", () => {
+test("events are published once, in order, and those of a transaction after its commit", () => {
   const store = open(join(temporaryFolder(), "io.db"));
   const hub = createHub({ events: createEventLog(store), log });
   onTestFinished(() => hub.close());
@@ -111,7 +111,7 @@ test("news is heard once and in the order of its numbers, that of a transaction 
   expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
 });
 
-test("news that waits for another program, which holds the database, is told as soon as that lets go", async () => {
+test("events blocked by another program's lock are published as soon as it is released", async () => {
   const path = join(temporaryFolder(), "io.db");
   const hub = createHub({ events: createEventLog(open(path)), log });
   onTestFinished(() => hub.close());
@@ -127,7 +127,7 @@ test("news that waits for another program, which holds the database, is told as 
   expect(heard).toMatchObject([{ type: "page.written" }]);
 });
 
-test("a listener that fails does not keep the news from the others, and quick deltas are told together", async () => {
+test("a failing listener does not affect the others, and quick deltas are combined", async () => {
   const hub = createHub({ events: createEventLog(open()), log });
   onTestFinished(() => hub.close());
   const heard: Event[] = [];
@@ -135,7 +135,7 @@ test("a listener that fails does not keep the news from the others, and quick de
     throw new Error("a bad listener");
   });
   hub.subscribe((event) => heard.push(event));
-  // However long this takes on a busy machine.
+  // However long it takes on a busy machine.
   const clock = vi.spyOn(performance, "now").mockReturnValue(1_000);
   onTestFinished(() => clock.mockRestore());
   for (const text of ["a", "b", "c", "d"]) hub.emit({ type: "message.delta", data: { id: "m", text } });
@@ -145,7 +145,7 @@ test("a listener that fails does not keep the news from the others, and quick de
   expect(heard.at(-1)?.type).toBe("message.started");
 });
 
-test("events that another version wrote are passed over, and those after them are heard", () => {
+test("events of another version are skipped, and later ones are delivered", () => {
   const store = open();
   const events = createEventLog(store);
   const strange = store.db.prepare("INSERT INTO events (type, data, created_at) VALUES (?, ?, '')");

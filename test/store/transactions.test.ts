@@ -31,7 +31,7 @@ function openNotes(deps: StoreDeps = {}) {
   };
 }
 
-/** From now on the database may not grow: SQLite answers with a real SQLITE_FULL, which ends the transaction. */
+/** Stops the database from growing: SQLite returns a real SQLITE_FULL, which ends the transaction. */
 function fill({ db }: Store): () => void {
   const { page_count } = db.prepare("PRAGMA page_count").get() as { page_count: number };
   db.exec(`PRAGMA max_page_count = ${page_count}`);
@@ -44,7 +44,7 @@ function logged() {
   return { lines, log: { ...quietLog, warn: note, error: note } };
 }
 
-test.each(WAYS)("a full disk leaves nothing of a %s, even where the work goes on as if nothing had happened", (way) => {
+test.each(WAYS)("a full disk leaves nothing of a %s, even if the work ignores the error", (way) => {
   const { store, add, notes } = openNotes();
   const free = fill(store);
   const work = () => {
@@ -52,7 +52,7 @@ test.each(WAYS)("a full disk leaves nothing of a %s, even where the work goes on
     try {
       add(LARGE);
     } catch {
-      // Whoever forgives this must not have the rest committed on its own.
+      // Ignoring this error must not commit the rest separately.
     }
     add("after");
   };
@@ -63,7 +63,7 @@ test.each(WAYS)("a full disk leaves nothing of a %s, even where the work goes on
   expect(notes()).toEqual(["before", "x".repeat(20), "after"]);
 });
 
-test("a transaction inside another that fails takes the outer one with it, whoever catches it", () => {
+test("a failed nested transaction rolls back the outer one, whoever catches the error", () => {
   const { store, add, notes } = openNotes();
   const told: string[] = [];
   expect(() =>
@@ -77,7 +77,7 @@ test("a transaction inside another that fails takes the outer one with it, whoev
           throw new Error("half done");
         });
       } catch {
-        // The inner one has written half of what belongs together.
+        // The inner transaction has written half of an atomic change.
       }
       add("later");
     }),
@@ -85,7 +85,7 @@ test("a transaction inside another that fails takes the outer one with it, whoev
   expect([notes(), told]).toEqual([[], ["rolled back"]]);
 });
 
-test("a rollback that fails keeps nobody from the next transaction", () => {
+test("a failed rollback does not block the next transaction", () => {
   const connection = failingConnection();
   const { store, add, notes } = openNotes({ connect: connection.connect });
   connection.failAt(2, FAULTS.find(({ endsTransaction }) => !endsTransaction)!, 2);
@@ -98,7 +98,7 @@ test("a rollback that fails keeps nobody from the next transaction", () => {
   expect(other.prepare("SELECT text FROM notes").all()).toEqual([{ text: "kept" }]);
 });
 
-test("a callback that throws after the commit takes neither the commit nor the other callbacks with it, and is logged once", () => {
+test("a callback that throws after the commit affects neither the commit nor other callbacks, and is logged once", () => {
   const { lines, log } = logged();
   const { store, add, notes } = openNotes({ log });
   const told: string[] = [];
@@ -115,10 +115,10 @@ test("a callback that throws after the commit takes neither the commit nor the o
     throw new Error("outside of a transaction");
   });
   expect([result, notes(), told]).toEqual(["done", ["kept"], ["first", "last"]]);
-  expect(lines).toEqual(["what follows a transaction failed", "what follows a transaction failed"]);
+  expect(lines).toEqual(["a callback after a transaction failed", "a callback after a transaction failed"]);
 });
 
-test("what is done after the commit of a soft write waits for the disk like anything else", () => {
+test("a write in a callback after a soft commit waits for the disk as usual", () => {
   const { store, add } = openNotes();
   const level = () => (store.db.prepare("PRAGMA synchronous").get() as { synchronous: number }).synchronous;
   const levels: number[] = [];
@@ -130,7 +130,7 @@ test("what is done after the commit of a soft write waits for the disk like anyt
   expect(levels).toEqual([1, 2]);
 });
 
-test("a setting that could not be put back weakens no later write", () => {
+test("a setting that could not be reset does not weaken later writes", () => {
   const connection = failingConnection();
   const { store, add } = openNotes({ connect: connection.connect });
   const levels: number[] = [];
@@ -146,7 +146,7 @@ test("a setting that could not be put back weakens no later write", () => {
   expect(new Set(levels)).toEqual(new Set([2]));
 });
 
-test("a flush that fails is made up for by a checkpoint, and until that succeeds every such write waits for the disk", async () => {
+test("after a failed flush IO checkpoints, and until that succeeds every `soon` write waits for the disk", async () => {
   const { lines, log } = logged();
   const { store, add, path } = openNotes({ log });
   store.db.exec("PRAGMA wal_checkpoint(FULL)");
@@ -159,7 +159,7 @@ test("a flush that fails is made up for by a checkpoint, and until that succeeds
     setImmediate(() => done(Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" })))) as unknown as typeof real;
   syncBuiltinESMExports();
   const inFile = () => {
-    // The file alone, without its log: what a checkpoint has brought there.
+    // The file without its write-ahead log: only what was checkpointed.
     const copy = join(temporaryFolder(), "copy.db");
     fs.copyFileSync(path, copy);
     const db = new DatabaseSync(copy, { readOnly: true });
@@ -174,7 +174,7 @@ test("a flush that fails is made up for by a checkpoint, and until that succeeds
   reader.exec("BEGIN; SELECT count(*) FROM notes");
   const level = () => (store.db.prepare("PRAGMA synchronous").get() as { synchronous: number }).synchronous;
   store.soon(() => add("two"));
-  await until("the failed checkpoint", () => lines.some((line) => line.includes("not on the disk yet")));
+  await until("the failed checkpoint", () => lines.some((line) => line.includes("not on disk yet")));
   expect(store.soon(level)).toBe(2);
   reader.exec("ROLLBACK");
   reader.close();
@@ -182,7 +182,7 @@ test("a flush that fails is made up for by a checkpoint, and until that succeeds
   expect(store.soon(level)).toBe(1);
 });
 
-test("news is told in the order it was written, also what a callback after the commit has to say; what was rolled back is not", () => {
+test("events are published in the order they were written, including those of callbacks after the commit, and not after a rollback", () => {
   const store = openStore(join(temporaryFolder(), "io.db"));
   const hub = createHub({ events: createEventLog(store), log: quietLog });
   onTestFinished(() => {
@@ -208,7 +208,7 @@ test("news is told in the order it was written, also what a callback after the c
   expect(told.map(({ id }) => id)).toEqual([...told.map(({ id }) => id)].sort((a, b) => a - b));
 });
 
-test("news that cannot be written takes its transaction with it; what was said before that is told once, when there is room", async () => {
+test("an event that cannot be stored fails its transaction; earlier events are published once when there is room", async () => {
   const path = join(temporaryFolder(), "io.db");
   const store = openStore(path);
   const hub = createHub({ events: createEventLog(store), log: quietLog });
