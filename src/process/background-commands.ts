@@ -51,19 +51,19 @@ export interface BackgroundCommands {
   forget(holder: string): Promise<void>;
   stopAll(): Promise<void>;
   running(): number;
-  /** Those of every holder, the oldest first, the ended ones too. */
+  /** The commands of all holders, oldest first, including ended ones. */
   all(): BackgroundCommand[];
 }
 
 export interface BackgroundCommandsDeps {
-  /** Told when one was started, and when it has ended. */
+  /** Called when a command starts and when it ends. */
   onChange?: (command: BackgroundCommand) => void;
 }
 
-const MOST_RUNNING = 32;
-const MOST_RUNNING_EACH = 8;
+const MAX_RUNNING = 32;
+const MAX_RUNNING_EACH = 8;
 /** How many ended commands keep their output. */
-const MOST_ENDED_EACH = 8;
+const MAX_ENDED_EACH = 8;
 
 interface Entry extends BackgroundCommand {
   output: ReturnType<typeof createLineBuffer>;
@@ -85,18 +85,18 @@ export function createBackgroundCommands({ onChange = () => undefined }: Backgro
 
   function forgetOldest(holder: string): void {
     const ended = of(holder).filter((entry) => !isRunning(entry));
-    for (const { id } of ended.slice(0, Math.max(0, ended.length - MOST_ENDED_EACH))) entries.delete(id);
+    for (const { id } of ended.slice(0, Math.max(0, ended.length - MAX_ENDED_EACH))) entries.delete(id);
   }
 
   return {
     start({ argv: [file, ...args], env, sweep, ...about }) {
       const running = [...entries.values()].filter(isRunning);
       const own = running.filter(({ holder }) => holder === about.holder);
-      if (running.length >= MOST_RUNNING || own.length >= MOST_RUNNING_EACH) return undefined;
+      if (running.length >= MAX_RUNNING || own.length >= MAX_RUNNING_EACH) return undefined;
       const output = createLineBuffer();
       const abort = new AbortController();
       const listeners = new Set<() => void>();
-      const tell = () => {
+      const notify = () => {
         for (const listener of [...listeners]) listener();
       };
       const entry: Entry = {
@@ -113,14 +113,14 @@ export function createBackgroundCommands({ onChange = () => undefined }: Backgro
       };
       const onOutput = (text: string) => {
         output.add(text);
-        tell();
+        notify();
       };
       const whole = exec(file, args, { cwd: about.cwd, env, signal: abort.signal, maxOutput: 8_000, onOutput });
       entry.ended = whole.then(async (result) => {
         await sweep?.();
         if (result.ending === "not-started") output.add(result.output);
         entry.result = result;
-        tell();
+        notify();
         onChange(entry);
         forgetOldest(about.holder);
       });
@@ -165,8 +165,8 @@ export function createBackgroundCommands({ onChange = () => undefined }: Backgro
   };
 }
 
-const MOST_KEPT = 400_000;
-const LONGEST_LINE = 2_000;
+const MAX_KEPT = 400_000;
+const MAX_LINE = 2_000;
 
 /** Keeps the newest lines of an unbounded text, with their numbers. */
 export function createLineBuffer() {
@@ -178,10 +178,10 @@ export function createLineBuffer() {
   function close(line: string): void {
     lines.push(line);
     kept += line.length + 1;
-    if (kept <= MOST_KEPT) return;
+    if (kept <= MAX_KEPT) return;
     let gone = 0;
-    // Drops a quarter at once, so that endless output does not shift the array for every line.
-    while (kept > MOST_KEPT * 0.75 && gone < lines.length) {
+    // Drop a quarter at once: shifting the array for every line would be slow.
+    while (kept > MAX_KEPT * 0.75 && gone < lines.length) {
       kept -= lines[gone]!.length + 1;
       gone += 1;
     }
@@ -192,19 +192,19 @@ export function createLineBuffer() {
   return {
     add(text: string): void {
       const parts = (last + text).split("\n");
-      last = parts.pop()!.slice(-LONGEST_LINE);
-      for (const part of parts) close(shown(part));
+      last = parts.pop()!.slice(-MAX_LINE);
+      for (const part of parts) close(finalText(part));
     },
     read(from: number): OutputPart {
-      const all = last === "" ? lines : [...lines, shown(last)];
+      const all = last === "" ? lines : [...lines, finalText(last)];
       const start = Math.max(from, dropped + 1);
       return { lines: all.slice(start - 1 - dropped), from: start, total: dropped + all.length, oldest: dropped + 1 };
     },
   };
 }
 
-/** For a line that was overwritten, as by a progress bar: its last state. */
-function shown(line: string): string {
+/** The final text of a line that was overwritten, as by a progress bar. */
+function finalText(line: string): string {
   const text = line.endsWith("\r") ? line.slice(0, -1) : line;
-  return text.slice(text.lastIndexOf("\r") + 1).slice(0, LONGEST_LINE);
+  return text.slice(text.lastIndexOf("\r") + 1).slice(0, MAX_LINE);
 }

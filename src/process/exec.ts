@@ -22,11 +22,11 @@ export interface ExecResult {
   /** The exit code; null if a signal ended the program. */
   code: number | null;
   ending: "exited" | "deadline" | "aborted" | "not-started";
-  /** Standard output and error as they came, with the middle cut out if long. */
+  /** Standard output and error in order of arrival, with the middle left out if they are long. */
   output: string;
-  /** Standard output alone, cut in the same way. */
+  /** Standard output alone, shortened in the same way. */
   stdout: string;
-  /** Standard error alone, cut in the same way. */
+  /** Standard error alone, shortened in the same way. */
   stderr: string;
   bytes: number;
   sha256: string;
@@ -37,14 +37,14 @@ export interface ExecResult {
 export function exec(file: string, args: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
   const { cwd, env, signal, deadlineMs, input, maxOutput, outputFile, onOutput } = options;
   const started = performance.now();
-  const heard = captureOutput(maxOutput);
+  const captured = captureOutput(maxOutput);
   let ending: ExecResult["ending"] = "exited";
 
   return new Promise((done) => {
-    let whole: number | undefined;
+    let fullOutput: number | undefined;
     let child: ChildProcess;
     try {
-      if (outputFile !== undefined) whole = openSync(outputFile, "w", 0o600);
+      if (outputFile !== undefined) fullOutput = openSync(outputFile, "w", 0o600);
       child = spawn(file, args, {
         cwd,
         env: env ?? process.env,
@@ -52,7 +52,7 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
         stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
       });
     } catch (error) {
-      if (whole !== undefined) closeSync(whole);
+      if (fullOutput !== undefined) closeSync(fullOutput);
       done(notStarted(whyNotStarted(error, file, cwd), performance.now() - started));
       return;
     }
@@ -68,7 +68,7 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
       if (ending !== "exited") return;
       ending = why;
       killGroup(child.pid);
-      // A grandchild that left the group may hold the pipes open: its output is not awaited.
+      // A grandchild that left the group may hold the pipes open. Do not wait for its output.
       closePipes(500);
     };
     const onAbort = () => end("aborted");
@@ -79,20 +79,20 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     const finish = (code: number | null) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
-      if (whole !== undefined) closeSync(whole);
+      if (fullOutput !== undefined) closeSync(fullOutput);
       killGroup(child.pid);
-      done(heard.result(code, ending));
+      done(captured.result(code, ending));
     };
-    const take = (hear: (chunk: Buffer) => string) => (chunk: Buffer) => {
-      if (whole !== undefined) writeSync(whole, chunk);
-      const text = hear(chunk);
+    const take = (decode: (chunk: Buffer) => string) => (chunk: Buffer) => {
+      if (fullOutput !== undefined) writeSync(fullOutput, chunk);
+      const text = decode(chunk);
       onOutput?.(text);
     };
-    child.stdout?.on("data", take(heard.out));
-    child.stderr?.on("data", take(heard.err));
+    child.stdout?.on("data", take(captured.out));
+    child.stderr?.on("data", take(captured.err));
     child.once("error", (error) => {
       ending = "not-started";
-      heard.tell(whyNotStarted(error, file, cwd));
+      captured.addError(whyNotStarted(error, file, cwd));
       finish(null);
     });
     let exitCode: number | null = null;
@@ -106,7 +106,7 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     });
     if (input !== undefined) {
       child.stdin?.on("error", () => {
-        // The program closed its input early: its exit code tells the story.
+        // The program closed its input early; its exit code tells why.
       });
       child.stdin?.end(input);
     }
@@ -134,7 +134,7 @@ function whyNotStarted(error: unknown, file: string, cwd: string | undefined): s
   return messageOf(error);
 }
 
-/** The output of a program, from start to end. */
+/** Captures a program's output, with its size and hash. */
 export function captureOutput(maxOutput = 100_000) {
   const started = performance.now();
   const both = createClip(maxOutput);
@@ -142,7 +142,7 @@ export function captureOutput(maxOutput = 100_000) {
   const err = createClip(maxOutput);
   const hash = createHash("sha256");
   let bytes = 0;
-  const hearer = (clip: Clip) => {
+  const createReader = (clip: Clip) => {
     const decoder = new StringDecoder("utf8");
     return (chunk: Buffer): string => {
       bytes += chunk.length;
@@ -154,10 +154,10 @@ export function captureOutput(maxOutput = 100_000) {
     };
   };
   return {
-    out: hearer(out),
-    err: hearer(err),
-    /** Adds our own words to its errors. */
-    tell(why: string): void {
+    out: createReader(out),
+    err: createReader(err),
+    /** Adds a message of our own to its standard error. */
+    addError(why: string): void {
       both.add(why);
       err.add(why);
     },

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 
 /** No system reuses a process id within this time. */
-const NUMBERS_LAST_MS = 5_000;
+const PID_REUSE_MS = 5_000;
 
 /** Finds processes that a call left behind. */
 export interface LeftoverWatch {
@@ -12,13 +12,13 @@ export interface LeftoverWatch {
   end(): Promise<void>;
 }
 
-/** Created before the call, so that after a short one only new processes need checking. */
+/** Must be called before the work starts. After short work only processes that are new since then are checked. */
 export async function watchLeftovers(mark: string): Promise<LeftoverWatch> {
   const started = performance.now();
   const before = new Set(await names("/proc"));
   return {
     async end() {
-      const known = performance.now() - started < NUMBERS_LAST_MS ? before : new Set<string>();
+      const known = performance.now() - started < PID_REUSE_MS ? before : new Set<string>();
       await endMarked(mark, known);
     },
   };

@@ -29,7 +29,7 @@ export interface Programs {
 
 export interface ProgramsDeps {
   env: NodeJS.ProcessEnv;
-  /** Folders that others write to: no program is taken from there. */
+  /** Folders that others can write to; programs there are ignored. */
   closed: readonly string[];
 }
 

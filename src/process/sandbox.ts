@@ -9,11 +9,11 @@ import { createFolderNames } from "../lib/folder-names.ts";
 import { realOf } from "../lib/real-path.ts";
 import { isWithin } from "../lib/within.ts";
 import { findPrograms, type Programs } from "./programs.ts";
-import { findDoors } from "./wall/doors.ts";
-import { type Seen, secretsView, type View, workspaceView } from "./wall/heights.ts";
+import { type MountPlan, secretsView, type View, workspaceView } from "./wall/heights.ts";
 import { createRecordSearch, hiddenWorktrees, recordsAround } from "./wall/hidden-worktrees.ts";
+import { findHostSockets } from "./wall/host-sockets.ts";
 import { CONFINED, closedKernelFiles, kernelFiles, OWN_PROCESSES } from "./wall/kernel.ts";
-import { watchOtherPlaces } from "./wall/other-mounts.ts";
+import { watchOtherMountPoints } from "./wall/other-mounts.ts";
 import { probeSandbox, type SandboxStatus } from "./wall/probe.ts";
 import type { SandboxProfile } from "./wall/profile.ts";
 import { projectView } from "./wall/project-view.ts";
@@ -24,8 +24,8 @@ export { probeSandbox, type SandboxProfile, type SandboxStatus };
 export interface Sandbox {
   status(): Promise<SandboxStatus>;
   /** The configured sandbox height for a command, whether or not this machine supports it. */
-  height(stand?: SandboxProfile): SandboxHeight;
-  /** Every program whose settings a model could have written is run through this. */
+  height(profile?: SandboxProfile): SandboxHeight;
+  /** Wraps every program whose settings a model could have written. */
   wrap: Wrap;
 }
 
@@ -33,7 +33,11 @@ export interface Sandbox {
  * The program and arguments that run a command in the sandbox. At "secrets" it hides as much as this machine can; where
  * "workspace" is not possible, it throws a UserError.
  */
-export type Wrap = (argv: readonly [string, ...string[]], cwd: string, stand?: SandboxProfile) => Promise<[string, ...string[]]>;
+export type Wrap = (
+  argv: readonly [string, ...string[]],
+  cwd: string,
+  profile?: SandboxProfile,
+) => Promise<[string, ...string[]]>;
 
 /** Runs a command without a sandbox. */
 export const unwrapped: Wrap = async (argv) => [...argv];
@@ -46,11 +50,11 @@ export interface OwnFiles {
 
 /** The sandbox settings of config.json. */
 export interface WallSettings {
-  /** Without it, as in "full". */
+  /** Unset in "full". */
   mode?: Mode;
   /** Set explicitly; overrides the mode. */
   sandbox?: SandboxHeight | undefined;
-  /** What a workspace shows besides the project. */
+  /** Paths that a workspace shows besides the project. */
   sandboxRead: readonly string[];
   sandboxNetwork: boolean;
 }
@@ -80,7 +84,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
   const { probe = () => probeSandbox(programs.find("bwrap")) } = deps;
   const home = realOf(deps.home);
   const userHome = realOf(env.HOME || homedir());
-  const others = watchOtherPlaces(home);
+  const others = watchOtherMountPoints(home);
   const status = probe();
   const recordsInside = createRecordSearch();
   const namesIn = createFolderNames();
@@ -89,18 +93,18 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
     found.kind === "open" ? { open: [], closed: [] } : { open: kernelFiles(found), closed: closedKernelFiles(found) },
   );
 
-  const heightOf = (stand: SandboxProfile): SandboxHeight => {
-    if (stand.outside) return "secrets";
+  const heightOf = (profile: SandboxProfile): SandboxHeight => {
+    if (profile.outside) return "secrets";
     const { mode = "full", sandbox } = settings();
-    return higherWall(protectionOf({ mode, sandbox }, stand.mode).sandbox, stand.height);
+    return higherWall(protectionOf({ mode, sandbox }, profile.mode).sandbox, profile.height);
   };
 
   return {
     status: () => status,
-    height: (stand = {}) => heightOf(stand),
-    async wrap(argv, cwd, stand = {}) {
+    height: (profile = {}) => heightOf(profile),
+    async wrap(argv, cwd, profile = {}) {
       const { sandboxRead, sandboxNetwork } = settings();
-      const height = heightOf(stand);
+      const height = heightOf(profile);
       const found = await status;
       if (found.kind === "open") {
         // At "project" the shell tool asks a person instead.
@@ -111,23 +115,23 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       }
       const ownFiles = guard.readOnly();
       makeMissing(ownFiles, home);
-      const frozen = [...(stand.frozen ?? []), ...ownFiles];
+      const frozen = [...(profile.frozen ?? []), ...ownFiles];
       const folder = realOf(cwd);
-      const inUse = [home, folder, ...(stand.place ? [realOf(stand.place)] : []), ...(stand.writable ?? [])];
-      const [beside, doors] = await Promise.all([findHomesBeside(home, namesIn), findDoors({ env, inUse, namesIn })]);
+      const inUse = [home, folder, ...(profile.place ? [realOf(profile.place)] : []), ...(profile.writable ?? [])];
+      const [beside, hostSockets] = await Promise.all([findHomesBeside(home, namesIn), findHostSockets({ env, inUse, namesIn })]);
       const view: View = {
-        ...{ home, userHome, env, cwd: folder, kernel: (await kernel)[stand.closed ? "closed" : "open"] },
+        ...{ home, userHome, env, cwd: folder, kernel: (await kernel)[profile.closed ? "closed" : "open"] },
         others: [...others(), ...beside],
-        doors,
-        stand: { ...stand, frozen },
+        hostSockets,
+        profile: { ...profile, frozen },
       };
       const readable = sandboxRead.map((path) => resolve(userHome, path.replace(/^~(?:\/|$)/, "")));
-      const network = sandboxNetwork || stand.network === true;
-      const viewAt = async (wanted: SandboxHeight): Promise<Seen> => {
+      const network = sandboxNetwork || profile.network === true;
+      const viewAt = async (wanted: SandboxHeight): Promise<MountPlan> => {
         // A command that writes only to given folders needs neither a temporary folder nor caches.
-        if (wanted === "secrets" || (wanted === "project" && stand.closed)) return secretsView(view);
+        if (wanted === "secrets" || (wanted === "project" && profile.closed)) return secretsView(view);
         if (wanted === "workspace") {
-          const places = [realOf(stand.place ?? cwd), ...(stand.writable ?? []).map((path) => realOf(path))];
+          const places = [realOf(profile.place ?? cwd), ...(profile.writable ?? []).map((path) => realOf(path))];
           return keepingWorktrees(
             view,
             (view) => workspaceView({ ...view, readable, network }),
@@ -135,22 +139,23 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
           );
         }
         const agent = env.SSH_AUTH_SOCK && isAbsolute(env.SSH_AUTH_SOCK) ? [dirname(env.SSH_AUTH_SOCK)] : [];
-        const read = [...frozen, ...(stand.readable ?? []), ...pathFolders(env), ...agent];
+        const read = [...frozen, ...(profile.readable ?? []), ...pathFolders(env), ...agent];
         const needed = [...inUse, userHome, ...read].map((path) => realOf(path));
-        const project = realOf(stand.place ?? cwd);
-        const temporary = await openTemporary({ project, needed, argv, hidden: [...view.others, ...doors] });
+        const project = realOf(profile.place ?? cwd);
+        const temporary = await openTemporary({ project, needed, argv, hidden: [...view.others, ...hostSockets] });
         return keepingWorktrees(
           view,
           (view) => projectView({ ...view, temporary }),
           async () => recordsAround(folder),
         );
       };
-      const seen = await viewAt(height);
-      if (!seen.sees(folder) || beside.some((path) => isWithin(path, folder))) throw new UserError(outOfSight(folder, height));
+      const plan = await viewAt(height);
+      if (!plan.sees(folder) || beside.some((path) => isWithin(path, folder)))
+        throw new UserError(hiddenFolderMessage(folder, height));
       const confined = [...CONFINED, ...(found.processes ? OWN_PROCESSES : [])];
       const bwrap = programs.find("bwrap");
       if (bwrap.path === undefined) throw new UserError(`Nothing was run: ${bwrap.why}.`);
-      return [bwrap.path, ...confined, ...seen.args, "--chdir", folder, "--", ...argv];
+      return [bwrap.path, ...confined, ...plan.args, "--chdir", folder, "--", ...argv];
     },
   };
 }
@@ -158,14 +163,14 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
 /** A sandbox in which git cannot prune the worktrees that are hidden from it. */
 async function keepingWorktrees(
   view: View,
-  viewOf: (view: View) => Seen,
-  records: (sees: Seen["sees"]) => Promise<string[]>,
-): Promise<Seen> {
-  const seen = viewOf(view);
-  if (view.stand.closed) return seen;
-  const hidden = hiddenWorktrees(await records(seen.sees), seen.sees);
-  if (hidden.length === 0) return seen;
-  return viewOf({ ...view, stand: { ...view.stand, frozen: [...(view.stand.frozen ?? []), ...hidden] } });
+  viewOf: (view: View) => MountPlan,
+  records: (sees: MountPlan["sees"]) => Promise<string[]>,
+): Promise<MountPlan> {
+  const plan = viewOf(view);
+  if (view.profile.closed) return plan;
+  const hidden = hiddenWorktrees(await records(plan.sees), plan.sees);
+  if (hidden.length === 0) return plan;
+  return viewOf({ ...view, profile: { ...view.profile, frozen: [...(view.profile.frozen ?? []), ...hidden] } });
 }
 
 /** A missing folder cannot be mounted over, and a command could create it, so it is created first. */
@@ -176,17 +181,17 @@ function makeMissing(paths: readonly string[], home: string): void {
     try {
       mkdirSync(path, { recursive: true, mode: 0o755 });
     } catch {
-      // Where IO may not create it, no command may.
+      // If IO may not create it, no command may either.
     }
   }
 }
 
-/** The folders that programs are searched in. */
+/** The absolute folders in PATH. */
 function pathFolders({ PATH = "" }: NodeJS.ProcessEnv): string[] {
   return PATH.split(delimiter).filter((folder) => isAbsolute(folder));
 }
 
-function outOfSight(folder: string, height: SandboxHeight): string {
+function hiddenFolderMessage(folder: string, height: SandboxHeight): string {
   return height !== "workspace"
     ? `${folder} lies in IO's own folder, which commands do not see. Choose a folder outside it.`
     : `${folder} is out of sight: commands see their own project and no other folder. The user can show it with "sandboxRead" in config.json.`;

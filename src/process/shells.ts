@@ -7,12 +7,12 @@ import { captureOutput, type ExecResult, killGroup } from "./exec.ts";
 import type { SandboxProfile, Wrap } from "./sandbox.ts";
 
 /** A command for a persistent shell. */
-export interface Told {
+export interface ShellCommand {
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** The folder of its sandbox. Commands with the same folder, profile and environment may share a shell. */
+  /** The sandbox's working folder. Commands with the same folder, profile and environment can share a shell. */
   place: string;
-  stand: SandboxProfile;
+  profile: SandboxProfile;
   env: NodeJS.ProcessEnv;
   /** Extra variables for this command. */
   also?: NodeJS.ProcessEnv | undefined;
@@ -29,21 +29,21 @@ export interface Told {
  */
 export interface Shells {
   /** Runs a command; undefined if it must be started directly (no sandbox, or too long). Rejects only if the sandbox does. */
-  run(told: Told): Promise<ExecResult | undefined>;
+  run(command: ShellCommand): Promise<ExecResult | undefined>;
   /** Ends idle shells; busy ones end with their commands. */
   close(): void;
 }
 
 const SHELL = "/bin/sh";
 const IDLE_MS = 5_000;
-const MOST_IDLE = 8;
+const MAX_IDLE = 8;
 /** The shell, and the init process of its PID namespace, which waits for it. */
-const ALONE = 2;
+const IDLE_PROCESSES = 2;
 /** A sandbox mounts foreign folders, such as those of key agents in /tmp, which may vanish before it starts. Nothing ran then. */
-const WALL_FAILED = /^bwrap: Can't (?:mkdir|create file|find source path|get type of source)/;
-const MOST_TRIES = 3;
+const SANDBOX_FAILED = /^bwrap: Can't (?:mkdir|create file|find source path|get type of source)/;
+const MAX_TRIES = 3;
 /** The largest write that every system passes to a program at once. */
-const LONGEST = 100_000;
+const MAX_LENGTH = 100_000;
 
 interface Shell {
   child: ChildProcessWithoutNullStreams;
@@ -71,13 +71,13 @@ export function createShells(wrap: Wrap): Shells {
   };
 
   function keep(shell: Shell): void {
-    if (closed || idle.length >= MOST_IDLE) {
+    if (closed || idle.length >= MAX_IDLE) {
       end(shell);
       return;
     }
     shell.timer = setTimeout(() => end(shell), IDLE_MS);
     shell.timer.unref();
-    hold(shell, false);
+    setKeepAlive(shell, false);
     idle.push(shell);
   }
 
@@ -86,11 +86,11 @@ export function createShells(wrap: Wrap): Shells {
     if (at < 0) return undefined;
     const shell = idle.splice(at, 1)[0]!;
     clearTimeout(shell.timer);
-    hold(shell, true);
+    setKeepAlive(shell, true);
     return shell;
   }
 
-  function begin([file, ...rest]: [string, ...string[]], { place, env }: Told, key: string): Shell {
+  function begin([file, ...rest]: [string, ...string[]], { place, env }: ShellCommand, key: string): Shell {
     const child = spawn(file, rest, { cwd: place, env, detached: true, stdio: ["pipe", "pipe", "pipe"] });
     const begun: Shell = { child, key };
     // A dead shell is never chosen; whoever waits for its answer gets an error.
@@ -101,22 +101,22 @@ export function createShells(wrap: Wrap): Shells {
   }
 
   return {
-    async run(told) {
-      const { argv, cwd, place, stand, env, also = {}, input = "" } = told;
+    async run(command) {
+      const { argv, cwd, place, profile, env, also = {}, input = "" } = command;
       const words = [...argv, cwd, input, ...Object.values(also).map((value) => value ?? "")];
       const length = words.reduce((sum, word) => sum + word.length, 0);
-      if (length > LONGEST || words.some((word) => word.includes("\0")) || !isFolder(cwd)) return undefined;
+      if (length > MAX_LENGTH || words.some((word) => word.includes("\0")) || !isFolder(cwd)) return undefined;
       for (let tries = 1; ; tries += 1) {
-        const [file, ...rest] = await wrap([SHELL, "-s"], place, stand);
+        const [file, ...rest] = await wrap([SHELL, "-s"], place, profile);
         if (file === SHELL) return undefined;
         const key = JSON.stringify([file, rest, env]);
         const waiting = takeIdle(key);
         if (!waiting) await nextStart();
-        const shell = waiting ?? begin([file, ...rest], told, key);
-        const { result, isAlone } = await tell(shell.child, told);
+        const shell = waiting ?? begin([file, ...rest], command, key);
+        const { result, isAlone } = await runIn(shell.child, command);
         if (isAlone) keep(shell);
         else end(shell);
-        if (isAlone || waiting || tries >= MOST_TRIES || !WALL_FAILED.test(result.stderr)) return result;
+        if (isAlone || waiting || tries >= MAX_TRIES || !SANDBOX_FAILED.test(result.stderr)) return result;
       }
     },
     close() {
@@ -126,17 +126,17 @@ export function createShells(wrap: Wrap): Shells {
   };
 }
 
-/** Whether the daemon waits for this process before it exits. */
-function hold({ child }: Shell, wait: boolean): void {
+/** Sets whether this process keeps the daemon alive. */
+function setKeepAlive({ child }: Shell, wait: boolean): void {
   const pipes = [child.stdin, child.stdout, child.stderr].filter((pipe) => pipe instanceof Socket);
   for (const each of [child, ...pipes]) wait ? each.ref() : each.unref();
 }
 
 /** Runs one command in a shell and reads its output to the end. */
-function tell(child: ChildProcessWithoutNullStreams, told: Told): Promise<{ result: ExecResult; isAlone: boolean }> {
-  const { signal, deadlineMs, maxOutput } = told;
+function runIn(child: ChildProcessWithoutNullStreams, command: ShellCommand): Promise<{ result: ExecResult; isAlone: boolean }> {
+  const { signal, deadlineMs, maxOutput } = command;
   const mark = randomBytes(16).toString("hex");
-  const heard = captureOutput(maxOutput);
+  const captured = captureOutput(maxOutput);
   return new Promise((done) => {
     let last = "";
     let ending: ExecResult["ending"] = "exited";
@@ -157,61 +157,61 @@ function tell(child: ChildProcessWithoutNullStreams, told: Told): Promise<{ resu
       child.stderr.removeListener("data", err.take);
       out.rest();
       err.rest();
-      done({ result: heard.result(code, ending), isAlone });
+      done({ result: captured.result(code, ending), isAlone });
     };
     const onError = (error: Error) => {
-      heard.tell(error.message);
+      captured.addError(error.message);
       ending = "not-started";
       finish(null, false);
     };
     let open = 2;
-    const over = (rest: string) => {
+    const onMark = (rest: string) => {
       last ||= rest;
       open -= 1;
       if (open > 0) return;
       const [code = "", processes = ""] = last.split(" ");
-      finish(Number(code), Number(processes) === ALONE);
+      finish(Number(code), Number(processes) === IDLE_PROCESSES);
     };
-    const out = until(mark, heard.out, over);
-    const err = until(mark, heard.err, () => over(""));
+    const out = splitAtMark(mark, captured.out, onMark);
+    const err = splitAtMark(mark, captured.err, () => onMark(""));
     child.stdout.on("data", out.take);
     child.stderr.on("data", err.take);
     child.once("close", onDeath);
     child.once("error", onError);
     if (signal?.aborted) return onAbort();
     signal?.addEventListener("abort", onAbort, { once: true });
-    child.stdin.write(scriptOf(told, mark));
+    child.stdin.write(scriptOf(command, mark));
   });
 }
 
-/** Passes on what precedes a mark, then the rest of the mark's line; `rest` receives the remainder if it never comes. */
-function until(mark: string, hear: (chunk: Buffer) => unknown, over: (told: string) => void) {
-  let held: Buffer = Buffer.alloc(0);
+/** Passes on the output before a mark, then the rest of the mark's line. `rest` passes on what is left without a mark. */
+function splitAtMark(mark: string, onOutput: (chunk: Buffer) => unknown, onMark: (line: string) => void) {
+  let buffered: Buffer = Buffer.alloc(0);
   const pass = (length: number) => {
-    if (length > 0) hear(held.subarray(0, length));
-    held = held.subarray(length);
+    if (length > 0) onOutput(buffered.subarray(0, length));
+    buffered = buffered.subarray(length);
   };
   return {
     take(chunk: Buffer): void {
-      held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
-      const at = held.indexOf(mark);
+      buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]);
+      const at = buffered.indexOf(mark);
       // The mark may be split between two chunks.
-      pass(at < 0 ? Math.max(0, held.length - mark.length) : at);
-      const lineEnd = at < 0 ? -1 : held.indexOf("\n");
+      pass(at < 0 ? Math.max(0, buffered.length - mark.length) : at);
+      const lineEnd = at < 0 ? -1 : buffered.indexOf("\n");
       if (lineEnd < 0) return;
-      const told = held.subarray(mark.length, lineEnd).toString("latin1").trim();
-      held = Buffer.alloc(0);
-      over(told);
+      const line = buffered.subarray(mark.length, lineEnd).toString("latin1").trim();
+      buffered = Buffer.alloc(0);
+      onMark(line);
     },
-    rest: () => pass(held.length),
+    rest: () => pass(buffered.length),
   };
 }
 
 /** The script for the shell: runs the command in a subshell, then prints its exit code and the number of processes. */
-function scriptOf({ argv, cwd, also = {}, input }: Told, mark: string): string {
+function scriptOf({ argv, cwd, also = {}, input }: ShellCommand, mark: string): string {
   const set = Object.entries(also).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${quotedForShell(value)}`]));
   const exported = set.length > 0 ? `export ${set.join(" ")} && ` : "";
-  const command = `(cd ${quotedForShell(cwd)} && ${exported}exec ${argv.map(quotedForShell).join(" ")})`;
-  const fed = input === undefined ? `${command} </dev/null` : `printf %s ${quotedForShell(input)} | ${command}`;
+  const subshell = `(cd ${quotedForShell(cwd)} && ${exported}exec ${argv.map(quotedForShell).join(" ")})`;
+  const fed = input === undefined ? `${subshell} </dev/null` : `printf %s ${quotedForShell(input)} | ${subshell}`;
   return `${fed}\ncode=$?\nset -- /proc/[0-9]*\nprintf '%s %s %s\\n' ${mark} "$code" "$#"\nprintf '%s\\n' ${mark} >&2\n`;
 }

@@ -7,7 +7,7 @@ import { temporaryFolder } from "../support/home.ts";
 import { until } from "../support/until.ts";
 
 const node = (script: string, options: Parameters<typeof exec>[2] = {}) => exec(process.execPath, ["-e", script], options);
-/** A program that starts another, writes down its pid, and never ends. */
+/** A program that starts another, writes its pid to a file, and never ends. */
 const parentOf = (file: string) => `
   const child = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
   require("node:fs").writeFileSync(${JSON.stringify(file)}, String(child.pid));
@@ -18,24 +18,24 @@ const pidIn = (file: string) =>
     return text === "" ? undefined : Number(text);
   });
 
-test("an argument reaches the program as it is, whatever a shell would make of it", async () => {
+test("arguments reach the program unchanged, without shell interpretation", async () => {
   const odd = `$(touch x); "quoted" 'too' * \n&& false`;
   const { code, stdout, stderr } = await exec(process.execPath, ["-p", "process.argv[1]", odd]);
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: `${odd}\n`, stderr: "" });
 });
 
-test("a failing program is a result with its exit code and both of its voices", async () => {
+test("a failing program is a result with its exit code, output and errors", async () => {
   const result = await node(`console.log("out"); console.error("err"); process.exitCode = 7`);
   expect(result).toMatchObject({ code: 7, ending: "exited", stdout: "out\n", stderr: "err\n", bytes: 8 });
 });
 
-test("a program that is not there is a result that says so", async () => {
+test("a missing program is a result that says so", async () => {
   const result = await exec("/nowhere/at-all", []);
   expect(result).toMatchObject({ code: null, ending: "not-started" });
   expect(result.output).toContain("ENOENT");
 });
 
-test("an abort ends the program and everything it started", async () => {
+test("an abort kills the program and everything it started", async () => {
   const file = join(temporaryFolder(), "pid");
   const abort = new AbortController();
   const running = node(parentOf(file), { signal: abort.signal });
@@ -46,7 +46,7 @@ test("an abort ends the program and everything it started", async () => {
   await until("the end of the grandchild", () => !isAlive(grandchild));
 });
 
-test("a deadline ends the program and everything it started", async () => {
+test("a deadline kills the program and everything it started", async () => {
   const file = join(temporaryFolder(), "pid");
   const running = node(parentOf(file), { deadlineMs: 4_000 });
   const grandchild = await pidIn(file);
@@ -54,7 +54,7 @@ test("a deadline ends the program and everything it started", async () => {
   await until("the end of the grandchild", () => !isAlive(grandchild));
 });
 
-test("a program that has ended leaves nobody behind in its group", async () => {
+test("when a program ends, the rest of its process group is killed", async () => {
   const file = join(temporaryFolder(), "pid");
   const script = parentOf(file).replace("setInterval(() => {}, 1000);", "");
   const result = await node(`${script.trimEnd().replace(/setInterval\(\(\) => \{\}, 1000\);$/, "")}; process.exit(0)`);
@@ -63,12 +63,12 @@ test("a program that has ended leaves nobody behind in its group", async () => {
   await until("the end of the grandchild", () => !isAlive(grandchild));
 });
 
-test("a signal that was given before the start ends the program at once", async () => {
+test("a signal aborted before the start ends the program at once", async () => {
   const result = await node("setInterval(() => {}, 1000)", { signal: AbortSignal.abort() });
   expect(result.ending).toBe("aborted");
 });
 
-test("of a long output the head and the tail are kept, and the whole goes to a file", async () => {
+test("long output keeps its head and tail, and all of it goes to a file", async () => {
   const outputFile = join(temporaryFolder(), "whole.txt");
   const script = `process.stdout.write("HEAD" + "x".repeat(50_000) + "TAIL")`;
   const { output, bytes, sha256 } = await node(script, { maxOutput: 1_000, outputFile });
@@ -82,7 +82,7 @@ test("of a long output the head and the tail are kept, and the whole goes to a f
   expect(statSync(outputFile).mode & 0o777).toBe(0o600);
 });
 
-test("what is given as input is read, and a program that does not read it does no harm", async () => {
+test("input is passed on, and a program that ignores it causes no error", async () => {
   expect((await node("process.stdin.pipe(process.stdout)", { input: "grüße" })).stdout).toBe("grüße");
   expect((await node("process.exit(3)", { input: "x".repeat(1_000_000) })).code).toBe(3);
 });
@@ -104,12 +104,12 @@ test.each<[string, () => ReturnType<typeof exec>, RegExp]>([
   expect(result.output).toBe(result.stderr);
 });
 
-test("what a program said is read, however busy the process was when it ended", async () => {
+test("all output is read, however busy this process was when the program ended", async () => {
   const block = (ms: number) => {
     for (const until = performance.now() + ms; performance.now() < until; );
   };
   const late = exec("/bin/sh", ["-c", "sleep 0.3; echo said"]);
-  // Both end while nobody looks, and the end of one is noticed with the other's, before its words are.
+  // Both end while the event loop is blocked, so their exits are seen before their output is read.
   const early = exec("/bin/sh", ["-c", "echo early"], {
     onOutput: () => {
       block(500);

@@ -5,14 +5,14 @@ import { isAlive } from "../../src/lib/alive.ts";
 import { watchLeftovers } from "../../src/process/leftover-processes.ts";
 import { until } from "../support/until.ts";
 
-/** A process in a group of its own that waits for its end. */
+/** A process in its own group that runs until it is killed. */
 async function started(env: NodeJS.ProcessEnv): Promise<ChildProcess & { pid: number }> {
   const child = spawn("sleep", ["60"], { detached: true, stdio: "ignore", env: { PATH: process.env.PATH, ...env } });
   await once(child, "spawn");
   return child as ChildProcess & { pid: number };
 }
 
-test("what a call leaves behind is ended, and only what is new is looked at", async () => {
+test("processes left by a call are killed, and only new processes are examined", async () => {
   const mark = `call-${process.pid}`;
   const earlier = await started({ IO_CALL: mark });
   const watch = await watchLeftovers(`IO_CALL=${mark}`);

@@ -23,7 +23,7 @@ function program(folder: string, name: string, text = "#!/bin/sh\nexit 0\n"): st
 const root = () => realpathSync(temporaryFolder());
 const find = (PATH: string, closed: string[] = []) => findPrograms({ env: { PATH }, closed });
 
-test("folders that others can fill are passed over, and it is said which and why", () => {
+test("folders that others can write are skipped, and the reason is reported", () => {
   const folder = root();
   const good = program(join(folder, "good"), "git");
   const open = join(folder, "open");
@@ -40,7 +40,7 @@ test("folders that others can fill are passed over, and it is said which and why
     expect(why).toContain(reason);
 });
 
-test("a link that leads to where others put files is no program, nor is a folder or a file that anybody can write", () => {
+test("a link into a folder that others can write is not used, nor is a folder or a world-writable file", () => {
   const folder = root();
   program(join(folder, "data"), "git");
   mkdirSync(join(folder, "links"));
@@ -78,7 +78,7 @@ test.each([
   expect(programs.find("git")).toEqual({ why: expect.stringMatching(/not the file that it was when IO started.*io restart/) });
 });
 
-test("a program earlier in PATH that appears after the start makes no difference", () => {
+test("a program that appears earlier in PATH after the start is ignored", () => {
   const folder = root();
   const file = program(join(folder, "late"), "gh");
   mkdirSync(join(folder, "early"));
@@ -87,7 +87,7 @@ test("a program earlier in PATH that appears after the start makes no difference
   expect(programs.find("gh")).toEqual({ path: file });
 });
 
-test("a file that goes by another name is started by its link, which is watched as well", () => {
+test("a program with another file name is started through its link, which is checked too", () => {
   const folder = root();
   const tool = program(join(folder, "opt"), "multicall");
   mkdirSync(join(folder, "bin"));
@@ -100,7 +100,7 @@ test("a file that goes by another name is started by its link, which is watched 
   expect(programs.find("gh").path).toBeUndefined();
 });
 
-test("what the runtime finds programs in holds no folder that a command could fill", () => {
+test("the runtime's PATH contains no folder that a command could write", () => {
   const folder = root();
   program(join(folder, "bin"), "git");
   const path = lastingPath({ PATH: `bin::${join(folder, "bin")}:/usr/bin:/nowhere`, HOME: folder });

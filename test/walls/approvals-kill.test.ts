@@ -28,7 +28,7 @@ const begin = async () => {
   const start = () => startDaemonProcess(home, providerEnvironment(model.url));
   return { file, model, home, start, daemon: await start() };
 };
-/** Waits until a task's call has come to the gate in so many lives. */
+/** Waits until a task's call has reached the gate in this many daemon processes. */
 const callMade = (daemon: TestDaemon, id: string, times: number) =>
   until(`${times} calls of ${id}`, async () => {
     const { items } = await daemon.json<{ items: Activity[] }>("GET", `/api/tasks/${id}/activity`);

@@ -9,7 +9,7 @@ import { soon } from "../support/soon.ts";
 import { swarm } from "../support/swarm/command.ts";
 import { yamlBombs } from "../support/yaml-bombs.ts";
 
-/** A daemon that reads YAML on its one thread is silent for seconds, or for ever. */
+/** A daemon that parsed YAML on its only thread would not answer for seconds, or ever. */
 const SOON_MS = 1_500;
 
 const home = temporaryHome({}, afterAll);
@@ -17,7 +17,7 @@ const model = await scriptedModel(obedient, {}, afterAll);
 const daemon = await startDaemonProcess(home, providerEnvironment(model.url), afterAll);
 const project = temporaryFolder(afterAll);
 
-/** The longest that a health check took while something was going on. */
+/** The longest time that a health check took while the work was going on, in milliseconds. */
 async function slowestDuring(work: Promise<unknown>): Promise<number> {
   let slowest = 0;
   let isOver = false;

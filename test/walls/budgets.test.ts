@@ -17,7 +17,7 @@ import { swarm } from "../support/swarm/command.ts";
 import { makeProject, roleOf, task as runTask, taskIn, usual } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
 
-/** A model that looks at the wiki so often before it has a last word. */
+/** A model that reads the wiki this many times before its final answer. */
 const looper =
   (steps: number): Model =>
   (request) =>
@@ -43,7 +43,7 @@ async function begin(config: Record<string, unknown>, script: Model = looper(4))
 const say = (daemon: TestDaemon, text = "look at everything", conversation = "main") =>
   daemon.json<Message>("POST", "/api/messages", { text, conversation }).then(({ id }) => id);
 
-/** Nothing is asked of the model while a question waits: told by whatever else the daemon does meanwhile. */
+/** Expects that the model is not asked while a question waits, and gives the daemon other work in the meantime. */
 async function staysAt(daemon: TestDaemon, requests: readonly unknown[], count: number): Promise<void> {
   for (let round = 0; round < 20; round += 1) await daemon.json<Status>("GET", "/api/status");
   expect(requests).toHaveLength(count);
@@ -114,7 +114,7 @@ test("a limit that is set to what it was is that again, whatever it was raised b
     expect(await limitOf(id)).toEqual({ calls: 1 });
     expect((await approvalsOf(daemon, "withdrawn")).map((each) => each.id)).toContain(open!.id);
   }
-  // Another key leaves it as it is.
+  // Changing another key leaves the limit unchanged.
   await raisedOnce(id);
   await daemon.json("PATCH", "/api/config", { logLevel: "info" });
   expect((await limitOf(id))?.calls).toBeGreaterThan(1);
@@ -163,7 +163,7 @@ test("over kill -9 the same question waits and what was used counts; io budget s
   const id = await say(daemon);
   const [question] = await asked(daemon);
   await daemon.kill("SIGKILL");
-  // Whatever was paid for is on disk before anybody is asked.
+  // Everything that was paid for is on disk before anybody is asked.
   const kept = sessionLogs(home).map((log) => readFileSync(log, "utf8").match(/"tool\.execution_complete"/g)?.length);
   expect(kept).toEqual([2]);
 
@@ -208,7 +208,7 @@ test("a task that reaches its budget waits as a task, over kill -9 too, and its 
   const ended = await finishedTask(second, id);
   expect(ended).toMatchObject({ status: "done", usage: { calls: 5 } });
   expect(await approvalsOf(second)).toHaveLength(1);
-  // What came back was told to the conversation, which the model answered.
+  // The result was sent to the conversation, where the model answered it.
   await until("the result to be told", () => requests.length === 7);
   await until("the count", async () => (await usageBy(second, "task")).total.calls === served.calls);
   const byTask = await usageBy(second, "task");
@@ -240,7 +240,7 @@ pipeline:
     agent: engineer
 `;
 
-/** Three engineers that begin together, so that each has a call under way when the budget is used up. */
+/** Three engineers that start together, so that each has a call in flight when the budget is used up. */
 function threeStreams(): Model {
   let arrived = 0;
   let openGate: () => void = () => {};
@@ -282,7 +282,7 @@ test("in a run with three streams one question holds all of them up, over kill -
     owner: { kind: "run", id },
     summary: expect.stringContaining(`the run ${id}`),
   });
-  // The pm's call, and one under way in each of the three streams when the second of them used the budget up.
+  // The pm's call, and one in flight in each of the three streams when the second call used up the budget.
   await until("all three to be held up", async () => (await usageBy(daemon, "run")).total.calls === 4);
   await staysAt(daemon, requests, 4);
   expect(await approvalsOf(daemon)).toHaveLength(1);

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { attack, EVERYONE, makeGround } from "../support/wall.ts";
 
-/** The files below a folder, and what is in them. */
+/** All files below a folder, with their content. */
 function contents(folder: string): Record<string, string> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return Object.fromEntries(
@@ -21,13 +21,13 @@ test.each(EVERYONE)(
     const before = contents(ground.userHome);
     const { stdout } = await attack({
       ...{ height, user, ground, cwd: ground.project },
-      stand: { ...CLOSED, writable: [other] },
+      profile: { ...CLOSED, writable: [other] },
       script: [
         `echo x > ${other}/new && echo written`,
         `echo x > $TMPDIR/new && echo kept; echo fine > /dev/null; head -c 1 /dev/urandom | wc -c; cat code`,
         `for f in ${ground.project}/new ${ground.project}/code ${ground.home}/new ${ground.home}/wiki/pages/a.md /new /var/new; do (echo x >> $f) 2>/dev/null && echo BREACH $f; done`,
         `ls ${ground.home}/token ${ground.home}/sessions 2>/dev/null && echo BREACH`,
-        // A workspace has an empty home in its place, in which this may well succeed.
+        // At level "workspace", an empty home takes the place of the real one, so this may succeed.
         `(echo x >> $HOME/new; echo x >> $HOME/.bashrc; mv $HOME/work $HOME/moved) 2>/dev/null`,
         `true`,
       ].join("\n"),
@@ -42,7 +42,7 @@ test.each(EVERYONE)(
   async (height, user) => {
     const ground = makeGround(user);
     const { stdout } = await attack({
-      ...{ height, user, ground, stand: CLOSED },
+      ...{ height, user, ground, profile: CLOSED },
       script: [
         "grep -E '^Cap(Eff|Prm|Bnd|Inh|Amb)' /proc/self/status | grep -v ' *0*$' | grep '[1-9a-f]$'",
         `kill -0 ${process.pid} 2>/dev/null && echo BREACH; cat /proc/${process.pid}/environ 2>/dev/null && echo BREACH`,
@@ -63,7 +63,7 @@ test.each(EVERYONE)(
     const own = join(ground.project, "own");
     const { stdout } = await attack({
       ...{ height, user, ground, cwd: ground.project },
-      stand: { closed: true, writable: [ground.project] },
+      profile: { closed: true, writable: [ground.project] },
       readOnly: [join(ground.project, "code")],
       script: `mkdir ${own} && echo made; (echo x >> code) 2>/dev/null && echo BREACH; rm -f code 2>/dev/null && echo BREACH; mv code ${own} 2>/dev/null && echo BREACH; cat code`,
     });

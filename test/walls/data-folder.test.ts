@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { attack, EVERYONE, type Ground, give, makeGround } from "../support/wall.ts";
 
-/** Every way to the secrets prints what it finds. */
+/** Ways to reach the secrets, each of which prints what it finds. */
 const WAYS: [string, (ground: Ground) => string][] = [
   ["by their names", ({ home }) => `cat ${home}/token ${home}/config.json ${home}/io.db ${home}/io.db-wal ${home}/sessions/s`],
   [
@@ -75,7 +75,7 @@ test.each(EVERYONE)("nothing of the data folder can be written but the wiki's pa
   const after = picture(home);
   expect(after.get("wiki/pages/a.md")).toBe(height === "secrets" ? "changed\n" : "a page");
   for (const file of targets) expect(after.get(file), file).toBe(before.get(file));
-  // IO itself keeps there what stands in for /tmp.
+  // IO itself keeps its replacement for /tmp there.
   const added = [...after.keys()].filter((file) => !before.has(file) && !file.startsWith("scratch/temporary/"));
   expect(added).toEqual([]);
 });
@@ -92,17 +92,17 @@ test.each(EVERYONE)("what is not named is out of sight, also another run's workt
     user,
     ground,
     cwd: place,
-    stand: { place },
+    profile: { place },
     script: `cat code; echo; echo mine > code; ls ../..`,
   });
   expect(own.stdout.trim().split("\n")).toEqual(["theirs", "worktrees"]);
   expect(readFileSync(join(place, "code"), "utf8")).toBe("mine\n");
-  await expect(attack({ height, user, ground, cwd: place, script: "true", stand: { place: ground.project } })).rejects.toThrow(
+  await expect(attack({ height, user, ground, cwd: place, script: "true", profile: { place: ground.project } })).rejects.toThrow(
     height === "workspace" ? "is out of sight" : "lies in IO's own folder",
   );
 });
 
-/** Every file below a folder, with what is in it. */
+/** All files below a folder, with their content. */
 function picture(folder: string): Map<string, string> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => !entry.isDirectory());
   return new Map(
@@ -147,7 +147,7 @@ test.each(EVERYONE)("what a restore puts beside the data folder is out of sight 
   });
   expect(stdout.trim()).toBe("tried");
   for (const folder of beside) expect(readdirSync(folder)).toEqual(["token"]);
-  // From a workspace nothing can be put there either.
+  // At level "workspace", nothing can be created there either.
   if (height === "workspace") expect(readdirSync(dirname(ground.home)).filter((name) => name.endsWith("-1"))).toEqual([]);
   await expect(attack({ height, user, ground, cwd: beside[0]!, script: "ls" })).rejects.toThrow(
     /lies in IO's own folder|is out of sight/,

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { exec } from "../../src/process/exec.ts";
-import { otherPlaces, watchOtherPlaces } from "../../src/process/wall/other-mounts.ts";
+import { otherMountPoints, watchOtherMountPoints } from "../../src/process/wall/other-mounts.ts";
 import type { DoctorReport, Finding } from "../../src/protocol/doctor.ts";
 import { cleanEnvironment, IO, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
@@ -12,7 +12,7 @@ import "../support/wall.ts";
 await ensureProgram("unshare", "util-linux");
 const findings = (json: string) => (JSON.parse(json) as DoctorReport).items.filter(({ check }) => check === "sandbox");
 
-/** What the doctor says of the wall when it is started so. */
+/** What the doctor reports about the sandbox when it is started by this program. */
 async function doctorUnder(program: string, args: string[], home: string): Promise<Finding[]> {
   const result = await exec(program, [...args, process.execPath, IO, "doctor", "--json"], {
     ...{ env: cleanEnvironment(home), deadlineMs: 60_000, maxOutput: 1_000_000 },
@@ -64,7 +64,7 @@ test("another mount that shows the data folder is told, and commands see nothing
   const home = temporaryHome();
   const elsewhere = join(temporaryFolder(), "elsewhere");
   mkdirSync(elsewhere);
-  // Root of a namespace of its own may mount there; nobody else sees it.
+  // Root in its own namespace may mount there without affecting anybody else.
   const own = process.getuid?.() === 0 ? ["-m"] : ["-Urm"];
   const script = `mount --bind ${home} ${elsewhere} && exec "$@"`;
   const found = await doctorUnder("unshare", [...own, "sh", "-c", script, "sh"], home);
@@ -84,14 +84,14 @@ test("mounts are told apart that show a folder, a part of it, or something else"
     "32 29 254:0 /home/other /mnt/other rw - ext4 /dev/vda rw",
     "33 29 0:55 /home/u/.io /mnt/device rw - tmpfs none rw",
   ].join("\n");
-  expect(otherPlaces("/home/u/.io", mounts)).toEqual(["/mnt/with space/.io", "/mnt/part"]);
-  expect(otherPlaces("/home/nobody", mounts)).toEqual([]);
+  expect(otherMountPoints("/home/u/.io", mounts)).toEqual(["/mnt/with space/.io", "/mnt/part"]);
+  expect(otherMountPoints("/home/nobody", mounts)).toEqual([]);
 });
 
 test("a mount is seen by the next command, and gone by the one after it was taken away", () => {
   const root = "29 1 254:0 / / rw - ext4 /dev/vda rw";
   let mounts = root;
-  const others = watchOtherPlaces("/home/u/.io", () => mounts);
+  const others = watchOtherMountPoints("/home/u/.io", () => mounts);
   expect(others()).toEqual([]);
   mounts = `${root}\n30 29 254:0 /home/u /mnt/elsewhere rw - ext4 /dev/vda rw`;
   expect([others(), others()]).toEqual([["/mnt/elsewhere/.io"], ["/mnt/elsewhere/.io"]]);

@@ -9,7 +9,7 @@ import { git } from "../support/skills.ts";
 import { soon } from "../support/soon.ts";
 import { swarm } from "../support/swarm/command.ts";
 
-// Asks nothing of the machine: what is tried here is tried with bubblewrap where it works, and without it elsewhere.
+// Has no requirements: uses bubblewrap where it works, and runs without it elsewhere.
 const SECRET = "planted-4f1c-secret";
 const home = realpathSync(temporaryHome({}, afterAll));
 const planted = join(home, "sessions", "planted", "below");
@@ -23,7 +23,7 @@ const pages = join(home, "wiki", "pages");
 const call = async (tool: string, args: unknown) => (await modelCalls(daemon, model, tool, args)).read;
 const shell = (command: string) => call("shell", { command, timeout_secs: 60 });
 
-/** That the daemon lives, answers at once, and has told nobody. */
+/** Checks that the daemon lives, answers quickly, and has not leaked the secret. */
 async function isSound(): Promise<void> {
   const started = performance.now();
   const status = await daemon.fetch("/api/status");
@@ -34,10 +34,10 @@ async function isSound(): Promise<void> {
 
 const socket = (path: string) =>
   `${JSON.stringify(process.execPath)} -e 'require("net").createServer().listen(process.argv[1], () => process.kill(process.pid, "SIGKILL"))' ${path}`;
-/** Swaps the folder `swapped` for a link to the secrets and back, for so many seconds, whatever others make in its place meanwhile. */
+/** Swaps the folder `swapped` for a link to the secrets and back for this many seconds, whatever others create in its place. */
 const swapIn = (folder: string, seconds: number) =>
   `cd ${folder}; end=$((SECONDS+${seconds})); while [ $SECONDS -lt $end ]; do mv -T swapped .real; rm -rf swapped; ln -s ${dirname(planted)} swapped; rm -rf swapped; mv -T .real swapped; done 2>/dev/null; [ -e .real ] && rm -rf swapped && mv -T .real swapped; true`;
-/** What a command can put in the place of a file, and what is said of it. */
+/** What a command can put in place of a file, and the expected message. */
 const INSTEAD: [what: string, make: (path: string) => string, said: RegExp][] = [
   ["a pipe", (path) => `mkfifo ${path}`, /not a regular file/],
   ["a socket", socket, /not a regular file/],

@@ -25,7 +25,7 @@ import { play, sh, task } from "../support/swarm/index.ts";
 import { both, engineer, split, YAML } from "../support/swarm/streams.ts";
 import { until } from "../support/until.ts";
 
-/** Asked of the machine: git, and a bubblewrap that works for whoever runs the tests. */
+/** Requires git, and a bubblewrap that works for the user who runs the tests. */
 await Promise.all([ensureProgram("bwrap", "bubblewrap"), ensureProgram("git")]);
 
 const home = realpathSync(temporaryHome({}, afterAll));
@@ -43,7 +43,7 @@ const PLANTED = {
 };
 const planted = () => [...Object.values(PLANTED), daemon.token];
 
-/** The user's own settings as a model could have written them. */
+/** The user's own git settings, as a model could have written them. */
 poison(join(user, ".gitconfig"), "user", loot, {
   "core.hooksPath": layHooks(join(desk, "hooks"), "user", loot),
   "core.attributesFile": join(desk, "attributes"),
@@ -75,7 +75,7 @@ const pipeline = play(
   both(
     split(task("T1", "One"), task("T2", "Two")),
     engineer((name) =>
-      // It leads git from its tree to a repository of its own, whose settings start a program.
+      // The agent redirects git from its worktree to another repository, whose settings start a program.
       name === "T2"
         ? sh(`echo two > T2.txt; rm -f .git; echo "gitdir: ${desk}/elsewhere" > .git`)
         : sh("echo one > T1.txt; echo changed > shared.txt"),
@@ -113,7 +113,9 @@ function hostileProject(files: Record<string, string> = {}): string {
   return folder;
 }
 
-/** Only what git cannot be told off was started, it saw no secret, and nothing was traced. */
+/**
+ * Expects that nothing was started except what git cannot be told to ignore, and that no secret was seen and nothing traced.
+ */
 function expectHeld(allowed: RegExp): void {
   expect(loot.ran().filter((name) => !allowed.test(name))).toEqual([]);
   expect(loot.wrote()).toBe(false);
@@ -140,7 +142,7 @@ test("the traps are live: a plain git in such a repository, with such settings, 
     try {
       execFileSync("git", args, { cwd: folder, env: { PATH: process.env.PATH, HOME: user }, stdio: "ignore" });
     } catch {
-      // A trap that was sprung may well break the command.
+      // A triggered trap may make the command fail.
     }
   };
   plain("add", "-A");

@@ -9,7 +9,7 @@ import { exec } from "../../src/process/exec.ts";
 import { until } from "../support/until.ts";
 import { attack, EVERYONE, give, makeGround, USERS } from "../support/wall.ts";
 
-// Whatever is tried here does no harm where it succeeds: files are opened and not written.
+// None of these attacks does harm if it succeeds: files are opened but not written.
 
 test.each(EVERYONE)("no capability is left, and none comes back (%s, %s)", async (height, user) => {
   const ground = makeGround(user);
@@ -100,7 +100,7 @@ test.each(EVERYONE)("who starts programs for others is out of sight (%s, %s)", a
   expect(stdout.trim()).toBe("looked");
 });
 
-/** A socket that notes who connects. */
+/** Listens on a socket that anybody may connect to. */
 async function listenAt(path: string): Promise<void> {
   mkdirSync(dirname(path), { recursive: true });
   const server = createServer();
@@ -189,7 +189,7 @@ test.each(EVERYONE)("the holders of a person's keys and connections are out of r
       `cat ${at(".gnupg/pubring.kbx")} 2>/dev/null; echo`,
     ].join("\n"),
   });
-  // The agent that the environment names is left, for git over ssh; the files beside a socket are as they were.
+  // The agent named by the environment stays reachable, for git over ssh. The files beside a socket have not changed.
   expect(stdout.trim()).toBe(`reached ${named}\npublic keys`);
 });
 

@@ -47,7 +47,7 @@ function plantRuntime(folder: string): void {
   writeFileSync(join(folder, "runtime.node"), "");
 }
 
-/** A copy of IO in a folder that has others above it, without an unpacked runtime. */
+/** A copy of IO, without an unpacked runtime, in a folder that has others above it. */
 function copyOfIo({ withRuntime }: { withRuntime: boolean }): { above: string[]; root: string } {
   const outer = join(realpathSync(temporaryFolder()), "outer");
   const root = join(outer, "inner", "io");
@@ -60,7 +60,7 @@ function copyOfIo({ withRuntime }: { withRuntime: boolean }): { above: string[];
   return { above: [outer, dirname(root)], root };
 }
 
-/** Every package that code in dist asks for, in whatever way. */
+/** Every package that code in dist requests, in any way. */
 async function askedFor(): Promise<Set<string>> {
   const dist = join(packageRoot, "dist");
   const files = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter(
@@ -158,7 +158,7 @@ test("a runtime planted where a command can write is never started, and one that
   expect(read).toContain("exit code: 1");
   expect(read).not.toContain("planted");
   await first.kill("SIGTERM");
-  // Not by a command: the check has to notice by itself.
+  // Not by a command, because the check has to notice it by itself.
   const file = join(own, "copilot-runtime");
   const { length } = readFileSync(file);
   writeFileSync(join(user, "longer"), Buffer.concat([readFileSync(file), Buffer.from("changed")]), { mode: 0o755 });

@@ -7,17 +7,17 @@ import { BOUNDED, COMPOSED, WINDOWS } from "../support/patterns/table.ts";
 
 const MEGABYTE = 1_000_000;
 const MOST_MS = 100;
-/** How many texts each pattern is given at full length, and by how much those are shorter that choose them. */
+/** How many texts each pattern is given at full length, and by what factor the texts used to choose them are shorter. */
 const HARDEST = 1;
 const SHORTER = 16;
-/** A pattern that has not come back by then will not. */
+/** A pattern that takes longer is considered endless. */
 const DEADLINE_MS = 20_000;
 const TRIES = 3;
 
 let worker: Worker | undefined;
 afterAll(() => worker?.terminate());
 
-/** How long a pattern takes on a text, and how long it takes to replace the text's letters one by one. */
+/** How long a pattern takes on a text, and how long it takes to replace the text's letters one by one, in milliseconds. */
 async function time(source: string, flags: string, text: string): Promise<{ ms: number; letters: number }> {
   worker ??= new Worker(new URL("../support/patterns/timer.mjs", import.meta.url));
   worker.postMessage({ source, flags, text });
@@ -25,7 +25,7 @@ async function time(source: string, flags: string, text: string): Promise<{ ms: 
     const [taken] = await once(worker, "message", { signal: AbortSignal.timeout(DEADLINE_MS) });
     return taken;
   } catch {
-    // Too late: the thread is given up.
+    // The deadline has passed: the thread is terminated.
     await worker.terminate();
     worker = undefined;
     return { ms: Number.POSITIVE_INFINITY, letters: 0 };
@@ -35,7 +35,7 @@ async function time(source: string, flags: string, text: string): Promise<{ ms: 
 const mostFor = (file: string, source: string) =>
   WINDOWS[file] ?? BOUNDED.find((one) => one.file === file && one.source === source)?.most ?? MEGABYTE;
 
-/** Of the texts that are hard for a pattern, those it takes longest for when they are short: the others are no harder when long. */
+/** Chooses the hard texts on which a pattern takes longest when they are short: the others are no harder when long. */
 async function hardestTexts(source: string, flags: string, length: number): Promise<string[]> {
   const texts = hardTexts(source, flags, length);
   if (texts.length <= HARDEST) return texts;
@@ -46,12 +46,12 @@ async function hardestTexts(source: string, flags: string, length: number): Prom
   return order.slice(0, HARDEST).map((index) => texts[index]!);
 }
 
-/** How long a pattern takes on a text, if that is too long each time; on a busy machine one that is not may be held up once. */
+/** The time on a text in milliseconds, if it is too long in every try: on a busy machine, a single try may be held up. */
 async function overMost(source: string, flags: string, text: string): Promise<number | undefined> {
   let least = Number.POSITIVE_INFINITY;
   for (let tried = 1; tried <= TRIES; tried += 1) {
     const { ms, letters } = await time(source, flags, text);
-    // What cannot be done in less is the measure.
+    // Compared with what takes the least possible time on this text.
     if (ms <= Math.max(MOST_MS, 4 * letters)) return undefined;
     least = Math.min(least, ms);
   }

@@ -11,13 +11,13 @@ import { modelCalls, obedient } from "../support/orchestrator.ts";
 import { ensureProgram } from "../support/program.ts";
 import { project } from "../support/squads.ts";
 
-/** Asked of the machine: git, tar, and a bubblewrap that works for whoever runs the tests. */
+/** Requires git, tar, and a bubblewrap that works for the user who runs the tests. */
 await Promise.all([ensureProgram("bwrap", "bubblewrap"), ensureProgram("git"), ensureProgram("tar")]);
 
 const desk = realpathSync(temporaryFolder(afterAll));
 const marks = join(desk, "marks");
 mkdirSync(marks);
-/** A program that leaves a mark and then does what the real one would, if there is one. */
+/** A program that leaves a mark and then runs the real one, if there is one. */
 function plant(folder: string, name: string, real = "true"): string {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, name);
@@ -42,7 +42,7 @@ test("a git that lies early on PATH where others put files is never started, and
   plant(open, "git");
   chmodSync(open, 0o777);
   const early = [plant(join(home, "wiki", "bin"), "git"), plant(join(desk, "node_modules", ".bin"), "git")];
-  // The way of version managers: the user's own folder, which a command can write as well.
+  // Like version managers: a folder of the user's, which commands can also write.
   const own = join(user, "bin");
   mkdirSync(own);
   writeFileSync(join(own, "git"), '#!/bin/sh\nPATH=/usr/local/bin:/usr/bin:/bin exec git "$@"\n', { mode: 0o755 });
@@ -62,7 +62,7 @@ test("a git that lies early on PATH where others put files is never started, and
   await daemon.kill("SIGTERM");
 }, 60_000);
 
-/** An installation as npm makes one, of this very code. */
+/** An installation of this code as npm creates one. */
 function installed(): { prefix: string; io: string } {
   const prefix = realpathSync(temporaryFolder());
   const root = join(prefix, "lib", "node_modules", "io-orchestrator");
@@ -73,7 +73,7 @@ function installed(): { prefix: string; io: string } {
   return { prefix, io: join(root, "bin", "io.js") };
 }
 
-/** `io` as somebody with poisoned settings of npm would run it, without a terminal. */
+/** Runs `io` without a terminal, as a user with poisoned npm settings would. */
 function run(io: string, args: string[], home: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const cwd = realpathSync(temporaryFolder());
   const poisoned = `registry=${strange.url}\nprefix=${desk}/elsewhere\nignore-scripts=false\nproxy=${strange.url}\nbefore=2001-01-01\nscript-shell=${plant(join(desk, "sh"), "sh", "/bin/sh")}\n`;

@@ -1,7 +1,8 @@
-import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import type { Message } from "../../src/protocol/messages.ts";
 import { approvalsOf } from "../support/approvals.ts";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { unmarked } from "../support/data.ts";
@@ -18,24 +19,21 @@ import {
   PYTHON,
   UV,
 } from "../support/program.ts";
+import { until } from "../support/until.ts";
 
 await ensureProgram("bwrap", "bubblewrap");
 
-/** Where Debian keeps the plugins of Maven. */
+/** Where Debian keeps the Maven plugins. */
 const MAVEN = "/usr/share/maven-repo";
 
 const model = await scriptedModel(stepwise, undefined, afterAll);
 
-/**
- * Has a model run a command in a fresh project in the mode "auto", with an empty home that has no caches yet: nobody is asked,
- * and what the command prints is answered.
- */
-async function inFreshProject(
-  command: string,
+/** A new project and a daemon in mode "auto", with an empty home that has no caches yet. */
+async function freshProject(
   files: Record<string, string> = {},
   programs = "",
   more: (userHome: string) => Record<string, string> = () => ({}),
-): Promise<string> {
+) {
   const root = realpathSync(temporaryFolder());
   const userHome = join(root, "user");
   const project = join(userHome, "project");
@@ -43,23 +41,42 @@ async function inFreshProject(
     mkdirSync(join(userHome, name, ".."), { recursive: true });
     writeFileSync(join(userHome, name), text);
   }
-  // Toolchains that a version manager keeps in the real home are found by where they are.
+  // Toolchains that a version manager keeps in the real home are found there.
   const path = [...(programs ? [programs] : []), process.env.PATH].join(delimiter);
   const env = {
     ...{ PATH: path, HOME: userHome, PYENV_ROOT: join(homedir(), ".pyenv"), RUSTUP_HOME: join(homedir(), ".rustup") },
     ...more(userHome),
   };
   const daemon = await startDaemonProcess(temporaryHome({ mode: "auto" }), { ...providerEnvironment(model.url), ...env });
-  const calls = [["shell", { command: `set -e; ${command}`, timeout_secs: 240 }]];
-  const { reply } = await daemon.ask({ text: `calls ${JSON.stringify(calls)}`, conversation: "fresh", folder: project });
-  expect(await approvalsOf(daemon)).toEqual([]);
+  /** Lets the model run a command, and expects that nobody is asked. */
+  const run = async (args: { command: string; background?: boolean; timeout_secs?: number }) => {
+    const { id } = await daemon.json<Message>("POST", "/api/messages", {
+      ...{ text: `calls ${JSON.stringify([["shell", args]])}`, conversation: "fresh", folder: project },
+    });
+    return until(
+      "an answer, or a question",
+      async () => {
+        expect(await approvalsOf(daemon)).toEqual([]);
+        const message = await daemon.json<Message>("GET", `/api/messages/${id}`);
+        return message.finishedAt === null ? undefined : (message.reply ?? "");
+      },
+      300_000,
+    );
+  };
+  return { project, daemon, run };
+}
+
+/** Lets a model run a command in a new project. Returns its output. */
+async function inFreshProject(command: string, ...where: Parameters<typeof freshProject>): Promise<string> {
+  const { daemon, run } = await freshProject(...where);
+  const reply = await run({ command: `set -e; ${command}`, timeout_secs: 240 });
   await daemon.kill("SIGTERM");
-  const [, code, output = ""] = /^exit code: (\S+)\n([\s\S]*)$/.exec(unmarked(reply ?? "")) ?? [];
+  const [, code, output = ""] = /^exit code: (\S+)\n([\s\S]*)$/.exec(unmarked(reply)) ?? [];
   if (code !== "0") throw new Error(`exit ${code}: ${reply}`);
   return `${output}\n`;
 }
 
-/** A PATH on which these programs are and no other. */
+/** A PATH with only these programs. */
 function onlyWith(...names: string[]): string {
   const folder = temporaryFolder();
   for (const name of names) symlinkSync(`/bin/${name}`, join(folder, name));
@@ -68,7 +85,7 @@ function onlyWith(...names: string[]): string {
 
 const inProject = (files: Record<string, string>): [string, string][] =>
   Object.entries(files).map(([name, text]) => [`project/${name}`, text]);
-/** A wheel that needs nothing, with a command, written by Python itself. */
+/** A wheel without dependencies and with a command, written by Python itself. */
 const WHEEL = `import zipfile
 with zipfile.ZipFile("dep-1-py3-none-any.whl", "w") as z:
   z.writestr("dep.py", "WORDS = 'a wheel works'\\ndef main(): print(WORDS)")
@@ -112,7 +129,7 @@ test("uv makes an environment, installs into it, and runs a tool that the user d
   const script = `export UV_PYTHON_DOWNLOADS=never UV_OFFLINE=1; ${PYTHON} wheel.py; ${install}; ${run}; ${tool}`;
   const said = await inFreshProject(script, { "wheel.py": WHEEL }, UV);
   expect(said).toMatch(/^a wheel works\na wheel works\n/);
-  // A command of that name would be on the user's own PATH.
+  // It would put a command on the user's own PATH.
   expect(said).toContain("refused");
 });
 
@@ -139,13 +156,13 @@ test("gradle builds and runs", async () => {
       "apply plugin: 'java'\ntask run(type: JavaExec, dependsOn: classes) { main = 'App'; classpath = sourceSets.main.runtimeClasspath }",
     "src/main/java/App.java": 'class App { public static void main(String[] all) { System.out.println("gradle works"); } }',
   };
-  // Java takes the home of the account, and not HOME.
+  // Java uses the account's home, not HOME.
   const moved = (userHome: string) => ({ GRADLE_USER_HOME: join(userHome, ".gradle") });
   expect(await inFreshProject("gradle --offline --no-daemon -q run", files, "", moved)).toContain("gradle works");
 });
 
 test("wrappers that fetch their own program, and caches that were moved, have a place to write", async () => {
-  // Neither Gradle nor Maven is installed for whoever has these programs alone.
+  // With only these programs, neither Gradle nor Maven is installed.
   const PATH = onlyWith("sh", "mkdir", "bwrap");
   const made = (...folders: string[]) => `mkdir -p ${folders.map((name) => `$HOME/${name}/made`).join(" ")} && echo written`;
   const wrappers = { gradlew: "", mvnw: "" };
@@ -168,10 +185,17 @@ test("where there is no docker nobody is asked about it, and the model is told t
   );
 });
 
-test("a dev server on loopback answers", async () => {
-  const serve =
-    "require('http').createServer((_, r) => r.end('served')).listen(0, '127.0.0.1', function () { require('http').get({ port: this.address().port, host: '127.0.0.1' }, (r) => r.on('data', (d) => { console.log(String(d)); process.exit(); })); })";
-  expect(await inFreshProject(`node -e "${serve}"`)).toContain("served");
+test("a dev server on loopback answers, inside and to the user's own browser", async () => {
+  const serve = (then: string) =>
+    `node -e "require('http').createServer((_, r) => r.end('served')).listen(0, '127.0.0.1', function () { ${then} })"`;
+  const get =
+    "require('http').get({ port: this.address().port, host: '127.0.0.1' }, (r) => r.on('data', (d) => { console.log(String(d)); process.exit(); }));";
+  const { project, run } = await freshProject();
+  expect(await run({ command: serve(get) })).toContain("served");
+  const file = join(project, "port");
+  await run({ command: serve("require('fs').writeFileSync('port', String(this.address().port));"), background: true });
+  const port = await until("the server", () => existsSync(file) && readFileSync(file, "utf8"));
+  expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("served");
 });
 
 test("python makes an environment and pip installs a package into it", async () => {

@@ -53,7 +53,7 @@ test.each(USERS)("a command writes in its project, in /tmp and in caches, and re
   expect(readFileSync(join(project, "code"), "utf8")).toBe("mine\n");
   expect(existsSync(join(userHome, ".npm/cached"))).toBe(true);
   expect(existsSync("/tmp/mine")).toBe(false);
-  // The next command finds what this one left.
+  // The next command finds the files that this one left.
   expect((await attack({ height, user, ground, script: "cat /tmp/mine" })).stdout).toBe("x\n");
 });
 
@@ -191,7 +191,7 @@ test.each(USERS)("no way leads out of the project (%s)", async (user) => {
     "dd if=/dev/zero of=$HOME/zeros count=1",
     "truncate -s 0 $HOME/.profile",
     "ln -s $HOME .cache-link && echo x > .cache-link/through",
-    // Below /tmp stands a folder of the project's own; elsewhere it is the machine itself that must not be written.
+    // Below /tmp, the attack uses its own folder; elsewhere, the machine itself must not be written.
     `echo x > ${far}/file`,
     `rm -f ${far}/file`,
     `mkdir ${far}/made`,
@@ -249,6 +249,35 @@ test.each(USERS)("a link that a command puts in the place of a cache opens nothi
   expect(readFileSync(join(userHome, "work/other/code"), "utf8")).toBe("another");
 });
 
+test.each(USERS)(
+  "what a person's shell or editor keeps in ~/.cache and runs at its next start stays as it is (%s)",
+  async (user) => {
+    const ground = makeGround(user);
+    const { userHome } = ground;
+    const cached = [
+      "p10k-instant-prompt-pat.zsh",
+      "zsh/zcompdump-host",
+      "starship/init.zsh",
+      "gitstatus/gitstatusd",
+      "nvim/luac/a.luac",
+    ];
+    for (const name of [...cached, "pip/http/a"]) {
+      mkdirSync(join(userHome, ".cache", name, ".."), { recursive: true });
+      writeFileSync(join(userHome, ".cache", name), "before");
+    }
+    give(userHome, user);
+    const ways = (file: string) =>
+      [`echo planted > ${file}`, `echo planted > new && mv new ${file}`, `rm ${file}; mv $(dirname ${file}) gone`].join("; ");
+    const { stdout } = await attack({
+      ...{ height, user, ground },
+      script: ["cd $HOME/.cache", ...cached.map(ways), "cat pip/http/a; echo planted > pip/http/a; echo done"].join("\n"),
+    });
+    expect(stdout).toBe("beforedone\n");
+    for (const name of cached) expect(readFileSync(join(userHome, ".cache", name), "utf8")).toBe("before");
+    expect(readFileSync(join(userHome, ".cache/pip/http/a"), "utf8")).toBe("planted\n");
+  },
+);
+
 test.each(USERS)("keys and logins are out of sight, what ssh needs besides them is not (%s)", async (user) => {
   const ground = makeGround(user);
   const { userHome } = ground;
@@ -256,7 +285,7 @@ test.each(USERS)("keys and logins are out of sight, what ssh needs besides them 
     mkdirSync(join(userHome, name, ".."), { recursive: true });
     writeFileSync(join(userHome, name), text);
   }
-  // Whoever keeps settings in a repository has links in the home.
+  // People who keep their settings in a repository have links in their home.
   renameSync(join(userHome, ".ssh"), join(userHome, "keys"));
   symlinkSync("keys", join(userHome, ".ssh"));
   renameSync(join(userHome, ".aws"), join(userHome, "clouds"));
@@ -265,7 +294,7 @@ test.each(USERS)("keys and logins are out of sight, what ssh needs besides them 
   const look =
     "cat $HOME/.ssh/id $HOME/.ssh/known_hosts $HOME/.netrc $HOME/.aws/credentials $HOME/keys/id $HOME/clouds/* 2>/dev/null";
   expect((await attack({ height, user, ground, script: look })).stdout).toBe("host");
-  const login = await attack({ height, user, ground, script: "cat $HOME/.netrc", stand: { withLogins: true } });
+  const login = await attack({ height, user, ground, script: "cat $HOME/.netrc", profile: { withLogins: true } });
   expect(login.stdout).toBe("hush");
 });
 
@@ -296,9 +325,13 @@ test.each(USERS)(
 
 test.each(USERS)("a home that is the project's own folder is nobody's place (%s)", async (user) => {
   const ground = makeGround(user);
+  // Personal settings are often kept in git.
+  git(ground.userHome, "init", "-q");
+  give(join(ground.userHome, ".git"), user);
   const { stdout } = await attack({
     ...{ height, user, ground, cwd: ground.userHome },
-    script: "echo x > new 2>/dev/null || echo refused; cat .bashrc",
+    script:
+      "for place in new .git/config .git/hooks/post-commit; do echo x > $place || echo refused; done 2>/dev/null; cat .bashrc",
   });
-  expect(stdout).toBe("refused\n# mine");
+  expect(stdout).toBe("refused\nrefused\nrefused\n# mine");
 });

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createSandbox, type SandboxProfile, unwrapped } from "../../src/process/sandbox.ts";
-import { createShells, type Told } from "../../src/process/shells.ts";
+import { createShells, type ShellCommand } from "../../src/process/shells.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { ensureProgram } from "../support/program.ts";
 import { until } from "../support/until.ts";
@@ -18,26 +18,26 @@ function ground() {
   const { wrap } = createSandbox({ home, guard: { readOnly: () => [] } });
   const shells = createShells(wrap);
   onTestFinished(shells.close);
-  const run = async (argv: Told["argv"], more: Partial<Told> = {}) => {
-    const stand: SandboxProfile = { closed: true, writable: [project] };
-    const result = await shells.run({ argv, cwd: project, place: project, stand, env: ENV, deadlineMs: 20_000, ...more });
+  const run = async (argv: ShellCommand["argv"], more: Partial<ShellCommand> = {}) => {
+    const profile: SandboxProfile = { closed: true, writable: [project] };
+    const result = await shells.run({ argv, cwd: project, place: project, profile, env: ENV, deadlineMs: 20_000, ...more });
     if (!result) throw new Error("the command was left to be run by itself");
     return result;
   };
-  const sh = (script: string, more?: Partial<Told>) => run(["/bin/sh", "-c", script], more);
-  /** When the shell was begun that runs a command: the second process of its list. */
-  const begun = async (more?: Partial<Told>) => (await sh("cut -d' ' -f22 /proc/2/stat", more)).stdout;
+  const sh = (script: string, more?: Partial<ShellCommand>) => run(["/bin/sh", "-c", script], more);
+  /** The start time of the shell that runs a command: it is the second process in its namespace. */
+  const begun = async (more?: Partial<ShellCommand>) => (await sh("cut -d' ' -f22 /proc/2/stat", more)).stdout;
   return { shells, home, project, other, run, sh, begun };
 }
 
-/** The processes on this machine that have a word in their command line. */
+/** The processes on this machine with a word in their command line. */
 function processesWith(word: string): string[] {
   const ids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   return ids.filter((pid) => {
     try {
       return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(word);
     } catch {
-      // It has ended meanwhile.
+      // The process has ended in the meantime.
       return false;
     }
   });
@@ -53,7 +53,7 @@ test("words, variables, input and folder reach the program as they are, and its 
   expect(result).toMatchObject({ code: 7, ending: "exited", stderr: "bad\n", stdout: `${odd}|${odd}|${inside}|${odd}'\n` });
   expect(result.bytes).toBe(Buffer.byteLength(result.stdout + result.stderr));
   expect(readdirSync(project)).toEqual(["it's here"]);
-  // Nothing of one command is known to the next.
+  // The next command knows nothing of an earlier one.
   expect((await run(["/bin/sh", "-c", 'echo "$ODD$(cat)"'])).stdout).toBe("\n");
 });
 
@@ -78,7 +78,7 @@ test("where an output ends is found wherever it is cut on its way", async () => 
     const running = sh(`head -c ${length} /dev/zero | tr '\\0' x; : > done-${length}`, { maxOutput: 200_000 });
     await new Promise(setImmediate);
     await new Promise(setImmediate);
-    // So that all of it waits to be read in one go.
+    // So that all of the output is waiting to be read at once.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60);
     const { stdout, code } = await running;
     expect([stdout.length, stdout.replaceAll("x", ""), code]).toEqual([length, "", 0]);
@@ -132,9 +132,9 @@ test("who is given another wall or another environment is given another shell", 
   const { begun, sh, other } = ground();
   const first = await begun();
   const both: SandboxProfile = { closed: true, writable: [other] };
-  expect(await begun({ stand: both })).not.toBe(first);
+  expect(await begun({ profile: both })).not.toBe(first);
   expect((await sh(`echo x > ${other}/new`)).stderr).toMatch(/Read-only file system/);
-  expect((await sh(`echo x > ${other}/new; cat ${other}/new`, { stand: both })).stdout).toBe("x\n");
+  expect((await sh(`echo x > ${other}/new; cat ${other}/new`, { profile: both })).stdout).toBe("x\n");
   expect((await sh('echo "$MORE"', { env: { ...ENV, MORE: "more" } })).stdout).toBe("more\n");
   expect((await sh('echo "$MORE"')).stdout).toBe("\n");
   expect(await begun()).toBe(first);
@@ -142,7 +142,14 @@ test("who is given another wall or another environment is given another shell", 
 
 test("where there is no wall, or no such folder, or words that no program takes, the command is left to be run by itself", async () => {
   const { project, shells } = ground();
-  const told: Told = { argv: ["/bin/true"], cwd: project, place: project, stand: { closed: true }, env: ENV, deadlineMs: 5_000 };
+  const told: ShellCommand = {
+    argv: ["/bin/true"],
+    cwd: project,
+    place: project,
+    profile: { closed: true },
+    env: ENV,
+    deadlineMs: 5_000,
+  };
   expect(await createShells(unwrapped).run(told)).toBeUndefined();
   expect(await shells.run({ ...told, cwd: join(project, "none") })).toBeUndefined();
   expect(await shells.run({ ...told, argv: ["/bin/echo", "a\0b"] })).toBeUndefined();
@@ -156,7 +163,7 @@ test("those that wait are gone when they are closed, and nobody keeps this proce
   expect(processesWith(project).length).toBeGreaterThan(0);
   shells.close();
   await until("the shells to be gone", () => processesWith(project).length === 0);
-  // One that is told after that ends with its command.
+  // A shell started after that ends with its command.
   expect(await sh("echo late")).toMatchObject({ code: 0, stdout: "late\n" });
   await until("that one to be gone too", () => processesWith(project).length === 0);
 });
@@ -174,11 +181,11 @@ test.each([
     return left >= 0 ? [bwrap, "--ro-bind", join(root, "gone"), join(root, "gone"), ...rest] : [bwrap, ...rest];
   });
   onTestFinished(shells.close);
-  const told: Told = {
+  const told: ShellCommand = {
     argv: ["/bin/echo", "ran"],
     cwd: root,
     place: root,
-    stand: { closed: true },
+    profile: { closed: true },
     env: ENV,
     deadlineMs: 20_000,
   };

@@ -21,13 +21,13 @@ import { scriptedModel } from "../support/model.ts";
 import { callText, inDatabase, modelCalls, obedient, systemOf } from "../support/orchestrator.ts";
 import { repository, skillFile, writeFiles } from "../support/skills.ts";
 
-// Asks nothing of the machine: what this file writes itself is what a command without a wall could write.
+// Has no requirements: this file itself writes what a command outside the sandbox could write.
 const model = await scriptedModel(obedient, {}, afterAll);
 const home = realpathSync(temporaryHome({}, afterAll));
 const root = join(home, "skills");
 const record = (enabled: boolean) => JSON.stringify({ url: null, commit: null, installedAt: null, enabled, warnings: [] });
 
-// A home of the version that kept the switch beside the skills.
+// A home from the version that stored whether a skill is on beside the skill.
 const linkedTo = realpathSync(temporaryFolder(afterAll));
 writeFiles(linkedTo, { "SKILL.md": skillFile("linked", "LINKED") });
 writeFiles(root, {
@@ -40,7 +40,7 @@ writeFiles(root, {
   "broken/.io-skill.json": "{ nonsense",
 });
 symlinkSync(linkedTo, join(root, "linked"));
-// Those that are started in the middle of a test are put away with the others.
+// Daemons that are started in the middle of a test are stopped with the others.
 const ends: (() => void | Promise<void>)[] = [];
 afterAll(async () => {
   for (const end of ends) await end();
@@ -50,7 +50,7 @@ let daemon: TestDaemon = await start();
 const io = (...args: string[]) => runIo(args, home);
 const shell = async (command: string) => (await modelCalls(daemon, model, "shell", { command })).read;
 
-/** The skills that the model is told of, by their descriptions. */
+/** The skills that the model is told about, by their descriptions. */
 async function told(): Promise<string[]> {
   await daemon.ask({ text: callText("skill_list", {}), conversation: "skills" });
   const [, lines = ""] = /^## Skills that are on .*\n((?:.+\n)*)/m.exec(`${systemOf(model.requests.at(-1)!)}\n`) ?? [];
@@ -165,7 +165,7 @@ test("a clone is made apart from the skills, brings no link, pipe or .git along,
   expect(await told()).not.toContain("CLONED");
 });
 
-/** Writes over a file so that its size and its time of writing stay what they were. */
+/** Overwrites a file with a text of the same length and restores its times. */
 function sameStamp(path: string, text: string): void {
   const { atime, mtime } = statSync(path);
   writeFileSync(path, text);

@@ -14,7 +14,7 @@ import { EVERYONE, give } from "../support/wall.ts";
 
 const WRITABLE = "could be written:";
 
-/** A home with secrets of every kind in it, none of which a model was ever to see. */
+/** A home that contains all kinds of secrets, none of which a model should ever see. */
 function plant(height: SandboxHeight, user: "root" | "ordinary") {
   const word = (kind: string) => `${kind}-${randomBytes(12).toString("hex")}`;
   const secrets = { key: word("key"), bot: word("123456789:AAbot"), header: word("header"), token: word("token") };
@@ -44,7 +44,7 @@ function plant(height: SandboxHeight, user: "root" | "ordinary") {
 }
 type Ground = ReturnType<typeof plant>;
 
-/** What a model that does its worst would try; each by itself, so that one refusal spares no other. */
+/** What the worst possible model would try. Each attack is a separate call, so that one refusal does not prevent another. */
 function attacksOn({ home, userHome, project }: Ground, port: number): [tool: string, args: Record<string, unknown>][] {
   const shell = (command: string): [string, Record<string, unknown>] => ["shell", { command, working_dir: project }];
   const places = ["token", "config.json", "io.db", "daemon.json", "logs/io.log", "skills/kind/SKILL.md", "skills/new/SKILL.md"];
@@ -86,7 +86,7 @@ function attacksOn({ home, userHome, project }: Ground, port: number): [tool: st
   ];
 }
 
-/** Everything below a folder: what it is, and what it holds. */
+/** Everything below a folder, with its kind and a hash of its content. */
 function pictureOf(folder: string, isLeftOut: (path: string) => boolean): Map<string, string> {
   const picture = new Map<string, string>();
   const look = (path: string) => {
@@ -103,7 +103,7 @@ function pictureOf(folder: string, isLeftOut: (path: string) => boolean): Map<st
   return picture;
 }
 
-/** Looks at the arguments of every process of the machine until told to stop. */
+/** Watches the arguments of every process on the machine until it is stopped. */
 function watchArguments(secrets: readonly string[]) {
   const seen = new Set<string>();
   const look = () => {
@@ -112,7 +112,7 @@ function watchArguments(secrets: readonly string[]) {
         const line = readFileSync(`/proc/${pid}/cmdline`, "latin1");
         for (const secret of secrets) if (line.includes(secret)) seen.add(line.replaceAll("\0", " ").slice(0, 200));
       } catch {
-        // It has ended.
+        // The process has ended.
       }
     }
   };
@@ -147,7 +147,7 @@ test.each(someOf("attacks", EVERYONE, 2))(
     await daemon.ask({ text: "hello" });
     const follower = await daemon.follow();
 
-    // What IO itself keeps changes while it works; in a project, and below the height "workspace" in a home, commands may write.
+    // Excludes what IO itself changes while it works. Commands may write in a project and, below level "workspace", in a home.
     const own = new Set(
       ["io.db", "io.db-wal", "io.db-shm", "sessions", "logs", "daemon.lock", "scratch", "undo"].map((name) => join(home, name)),
     );

@@ -13,7 +13,7 @@ test.each(USERS)("a command writes in its project and in temporary folders, and 
   const ground = makeGround(user);
   const { userHome } = ground;
   const places = ["$HOME/.bashrc", "$HOME/.ssh/id", "$HOME/work/other/code", "$HOME/new"];
-  // These are opened and not written, in case the wall is down.
+  // These are only opened, not written, in case the sandbox does not work.
   const system = ["/etc/passwd", "/etc/hostname", "/usr/bin/env", "/beside"];
   const { stdout } = await attack({
     ...{ height, user, ground },
@@ -65,7 +65,7 @@ test.each(USERS)("a folder around the data folder shows everything but that (%s)
 
 test.each(USERS)("a home that is the project's own folder is nobody's place (%s)", async (user) => {
   const ground = makeGround(user);
-  // Also where the data folder lies elsewhere.
+  // Also if the data folder is elsewhere.
   for (const at of [ground, { ...ground, home: makeGround(user).home }]) {
     const place = { height, user, ground: at, cwd: ground.userHome } as const;
     const { output } = await attack({ ...place, script: "ls -A; echo changed > .bashrc; cat .ssh/id" });
@@ -106,14 +106,14 @@ test.each(USERS)("the network is there unless sandboxNetwork is false (%s)", asy
   expect((await attack({ height, user, ground, script })).stdout).toContain("served");
   const without = await attack({ height, user, ground, script, settings: { sandboxNetwork: false } });
   expect(without.stdout.trim()).toBe("1");
-  const ours = await attack({ height, user, ground, script, settings: { sandboxNetwork: false }, stand: { network: true } });
+  const ours = await attack({ height, user, ground, script, settings: { sandboxNetwork: false }, profile: { network: true } });
   expect(ours.stdout).toContain("served");
 });
 
 test.each(USERS)("who only reviews writes in temporary folders alone (%s)", async (user) => {
   const ground = makeGround(user);
   const { stdout } = await attack({
-    ...{ height, user, ground, stand: { access: "read" } },
+    ...{ height, user, ground, profile: { access: "read" } },
     script: "cat code; echo; echo changed > code; touch new; mkdir made; rm -f code; touch /tmp/mine && echo temporary",
   });
   expect(stdout.trim()).toBe("ours\ntemporary");
@@ -123,9 +123,9 @@ test.each(USERS)("who only reviews writes in temporary folders alone (%s)", asyn
 
 test.each(USERS)("a command that asks for a workspace has one although config.json asks for less (%s)", async (user) => {
   const ground = makeGround(user);
-  const asked = await attack({ height: "secrets", user, ground, stand: { height: "workspace" }, script: "cat $HOME/.ssh/id" });
+  const asked = await attack({ height: "secrets", user, ground, profile: { height: "workspace" }, script: "cat $HOME/.ssh/id" });
   expect(asked.output).not.toContain("private key");
-  const less = await attack({ height, user, ground, stand: { height: "secrets" }, script: "cat $HOME/.ssh/id" });
+  const less = await attack({ height, user, ground, profile: { height: "secrets" }, script: "cat $HOME/.ssh/id" });
   expect(less.output).not.toContain("private key");
 });
 

@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createStands } from "../../src/git/stand.ts";
+import { createSandboxProfiles } from "../../src/git/sandbox-profiles.ts";
 import { attack, EVERYONE, type Ground, give, makeGround } from "../support/wall.ts";
 
-/** A checkout with a worktree of a run in the data folder, as a pipeline makes them. */
+/** A checkout with a worktree in the data folder, as a pipeline creates it for a run. */
 function makeWorktree(ground: Ground, user: "root" | "ordinary", options: readonly string[] = []) {
   const git = (...args: string[]) =>
     execFileSync("git", ["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "safe.directory=*", ...args], {
@@ -25,17 +25,17 @@ function makeWorktree(ground: Ground, user: "root" | "ordinary", options: readon
   writeFileSync(join(folder, "record"), "a record");
   give(ground.home, user);
   give(ground.project, user);
-  const stand = createStands({ projectPath: ground.project, folder })(path);
+  const profile = createSandboxProfiles({ projectPath: ground.project, folder })(path);
   const state = () =>
     `${git("for-each-ref")} ${git("symbolic-ref", "HEAD")} ${git("status", "--porcelain")} ${readFileSync(join(ground.project, ".git", "config"), "utf8")}`;
-  return { folder, path, stand, state };
+  return { folder, path, profile, state };
 }
 
 test.each(EVERYONE)("a stream's agent works in its worktree and can read its history (%s, %s)", async (height, user) => {
   const ground = makeGround(user);
-  const { path, stand } = makeWorktree(ground, user);
+  const { path, profile } = makeWorktree(ground, user);
   const { stdout } = await attack({
-    ...{ height, user, ground, cwd: path, stand },
+    ...{ height, user, ground, cwd: path, profile },
     script:
       "echo changed > code; mkdir -p a/b; echo new > a/b/c; git log --oneline | wc -l; git status --short; git diff | tail -1",
   });
@@ -79,11 +79,11 @@ const ATTACKS: [string, (at: Ground & { path: string }) => string][] = [
 
 test.each(EVERYONE)("a stream's agent writes neither the checkout nor its branches (%s, %s)", async (height, user) => {
   const ground = makeGround(user);
-  const { folder, path, stand, state } = makeWorktree(ground, user);
+  const { folder, path, profile, state } = makeWorktree(ground, user);
   const before = state();
   const marker = readFileSync(join(path, ".git"), "utf8");
   for (const [name, script] of ATTACKS) {
-    await attack({ height, user, ground, cwd: path, stand, script: script({ ...ground, path }) });
+    await attack({ height, user, ground, cwd: path, profile, script: script({ ...ground, path }) });
     expect(state(), name).toBe(before);
     expect(readFileSync(join(path, ".git"), "utf8"), name).toBe(marker);
   }
@@ -109,7 +109,7 @@ test.each(EVERYONE)(
       git(cwd, "init", "-q", "-b", "main");
       git(cwd, "commit", "-q", "--allow-empty", "-m", "start");
     };
-    // A repository among the files of another, one in a folder that is none, a submodule and a bare one.
+    // A repository inside another, one in a plain folder, a submodule, and a bare repository.
     start(ground.project);
     const source = join(ground.userHome, "work", "library");
     start(source);
@@ -143,7 +143,7 @@ test.each(EVERYONE)("git in a workspace forgets no worktree that it does not see
     execFileSync("git", ["-c", "safe.directory=*", ...args], { cwd: ground.project, encoding: "utf8" });
   for (const name of ["kept", "locked"]) git("worktree", "add", "-q", "--detach", theirs(name));
   git("worktree", "lock", theirs("locked"));
-  // Git takes one that nobody has touched for three months as old enough to be forgotten by the way.
+  // By default, git prunes worktrees that have not been used for three months.
   const record = join(ground.project, ".git", "worktrees", "kept", "index");
   utimesSync(record, 0, 0);
   const inside = join(ground.project, "inside");
@@ -154,7 +154,7 @@ test.each(EVERYONE)("git in a workspace forgets no worktree that it does not see
     ...{ height, user, ground },
     script: `git -c gc.worktreePruneExpire=now -c safe.directory='*' gc -q; git -c safe.directory='*' worktree prune; rm -rf inside; git -c safe.directory='*' worktree prune; git -c safe.directory='*' worktree list`,
   });
-  // A worktree that is in sight and deleted is forgotten, as anywhere.
+  // A visible worktree that was deleted is pruned, as anywhere.
   expect(tried.output).not.toContain(`${inside} `);
   const after = git("worktree", "list", "--porcelain").replace(/^prunable.*\n/gm, "");
   expect(after).toBe(before.replace(new RegExp(`^worktree ${inside}\n(?:.+\n)*\n`, "m"), ""));

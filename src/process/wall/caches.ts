@@ -80,6 +80,10 @@ const TOOLCHAINS: readonly Cache[] = [
   { path: ".local/share/uv/tools", program: "uv", variable: "UV_TOOL_DIR" },
 ];
 
+/** Entries of ~/.cache that the user's shell or editor runs when it starts. */
+const RUN_AT_START =
+  /^\.?(?:p10k-|zcompdump|(?:zsh|zinit|zgenom|antidote|antibody|sheldon|oh-my-zsh|prezto|gitstatus|starship|carapace|zoxide|fish|bash|nushell|wal|n?vim|emacs|doom)(?:$|[-._]))/;
+
 export interface CachesDeps {
   userHome: string;
   env: NodeJS.ProcessEnv;
@@ -106,9 +110,18 @@ export function openCaches({ userHome, env, project }: CachesDeps): Grant[] {
   const open = [...outer.map((path) => realOf(path)), ...locksOf(userHome, env)].filter((path) => !isWithin(path, userHome));
   return [
     ...[...new Set(open)].map((path) => ({ path, write: true })),
+    ...runAtStart(realOf(folderIn(env.XDG_CACHE_HOME, userHome) ?? join(userHome, ".cache"))).map((path) => ({
+      path,
+      write: false,
+    })),
     ...toolchains.map((path) => realOf(path)).flatMap((folder) => installedIn(folder).map((path) => ({ path, write: false }))),
   ];
 }
+
+const runAtStart = (folder: string): string[] =>
+  entriesOf(folder).flatMap((entry) =>
+    RUN_AT_START.test(entry.name) && !entry.isSymbolicLink() ? [join(folder, entry.name)] : [],
+  );
 
 /** A link cannot be mounted over, so a command could replace it: a folder that contains one stays read-only. */
 function isExtensible(folder: string): boolean {
@@ -124,7 +137,7 @@ function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // Not a folder, or inaccessible, and so to commands.
+    // Not a folder, or inaccessible to IO and therefore to commands.
     return [];
   }
 }
@@ -158,7 +171,7 @@ function make(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
   } catch {
-    // Where IO may not create it, a command may not either.
+    // If IO may not create it, no command may either.
   }
 }
 
@@ -166,6 +179,6 @@ function makeFile(path: string): void {
   try {
     closeSync(openSync(path, "wx"));
   } catch {
-    // The same, or cargo made it meanwhile.
+    // IO may not create it, or cargo created it meanwhile.
   }
 }

@@ -1,24 +1,24 @@
-import { opendirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { createReadStream, opendirSync, readlinkSync } from "node:fs";
 import type { Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { type Breath, createBreath } from "../../lib/breath.ts";
 import { codeOf } from "../../lib/errors.ts";
-import { createProcessesBehind } from "./processes-behind.ts";
+import { createSandboxedProcesses, processIds } from "./sandboxed-processes.ts";
 
 /** Tells whether a connection to this process came from inside the sandbox. */
 export type ConnectionJudge = (socket: Pick<Socket, "remoteAddress" | "remotePort" | "localPort">) => Promise<boolean>;
 
 /**
- * Costs almost nothing while the sandbox is empty. Otherwise a local connection of this user passes only if its owner is
- * found outside; if the owner has already closed it, it does not pass.
+ * Costs almost nothing while the sandbox is empty. Otherwise a local connection of this user counts as coming from inside
+ * unless it certainly belongs to no sandboxed process; one that its owner has already closed counts as inside.
  */
 export function createConnectionJudge(home: string): ConnectionJudge {
-  const behind = createProcessesBehind(home);
+  const sandboxed = createSandboxedProcesses(home);
   return async ({ remoteAddress, remotePort, localPort }) => {
     if (remoteAddress === undefined || remotePort === undefined || localPort === undefined) return false;
-    const suspects = behind.list();
+    const suspects = sandboxed.list();
     if (suspects.length === 0 || !isOfThisMachine(remoteAddress)) return false;
-    const client = findSocket(remotePort, localPort);
+    const client = await findSocket(remotePort, localPort);
     if (client === undefined || client.inode === "0") return true;
     if (client.uid !== process.getuid?.()) return false;
     const breathe = createBreath();
@@ -26,8 +26,9 @@ export function createConnectionJudge(home: string): ConnectionJudge {
     for (const pid of suspects) answers.add(await holds(pid, client.inode, breathe));
     if (answers.has(true)) return true;
     if (!answers.has(undefined)) return false;
-    // A process that cannot be examined may be the owner, unless another one is found.
-    for (const pid of ids()) if (!suspects.includes(pid) && (await holds(pid, client.inode, breathe)) === true) return false;
+    // A process that cannot be examined may be the owner, unless a process outside turns out to be.
+    for (const pid of processIds())
+      if (!suspects.includes(pid) && (await holds(pid, client.inode, breathe)) === true) return false;
     return true;
   };
 }
@@ -39,14 +40,12 @@ function isOfThisMachine(address: string): boolean {
 }
 
 /** The client's end of a connection, as the system lists it. */
-function findSocket(clientPort: number, serverPort: number): { inode: string; uid: number } | undefined {
+async function findSocket(clientPort: number, serverPort: number): Promise<{ inode: string; uid: number } | undefined> {
   const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, "0");
   const isBetween = ([, from = "", to = ""]: string[]) =>
     from.endsWith(`:${hex(clientPort)}`) && to.endsWith(`:${hex(serverPort)}`);
   for (const table of ["/proc/net/tcp", "/proc/net/tcp6"]) {
-    const rows = read(table)
-      .split("\n")
-      .filter((row) => row.includes(`:${hex(clientPort)} `));
+    const rows = await rowsWith(table, `:${hex(clientPort)} `);
     const fields = rows.map((row) => row.trim().split(/\s+/)).find(isBetween);
     if (fields) return { uid: Number(fields[7]), inode: fields[9] ?? "0" };
   }
@@ -81,17 +80,18 @@ function linkOf(path: string): string | undefined {
   }
 }
 
-function ids(): number[] {
-  return readdirSync("/proc")
-    .map(Number)
-    .filter((pid) => pid > 0);
-}
-
-function read(path: string): string {
+/** The rows of a system table that contain a text. Read as a stream, since the system takes long to list many connections. */
+async function rowsWith(table: string, text: string): Promise<string[]> {
+  const found: string[] = [];
+  let rest = "";
   try {
-    return readFileSync(path, "latin1");
+    for await (const chunk of createReadStream(table, { encoding: "latin1" })) {
+      const rows = `${rest}${chunk}`.split("\n");
+      rest = rows.pop()!;
+      found.push(...rows.filter((row) => row.includes(text)));
+    }
   } catch {
     // Without IPv6 there is no such list.
-    return "";
   }
+  return found;
 }

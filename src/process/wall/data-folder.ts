@@ -5,7 +5,7 @@ import type { Grant } from "./profile.ts";
 /** A file in the empty folder that replaces the data folder; identifies sandboxed processes from outside. */
 export const MARK = ".behind-the-wall";
 
-/** What commands see of the data folder besides their own worktree. Everything else is hidden. */
+/** The parts of the data folder that commands see besides their own worktree. Everything else is hidden. */
 export function shownInside(home: string): Grant[] {
   return [
     { path: join(home, "wiki", "pages"), write: true },

@@ -7,13 +7,13 @@ import { smallTextAt } from "../../lib/pinned/read.ts";
 import { realOf } from "../../lib/real-path.ts";
 
 /** Above this number, worktrees are protected together, by their parent folder. */
-const MOST = 100;
+const MAX_SINGLE = 100;
 /** How many entries are examined to find the repositories inside a folder. */
-const MOST_ENTRIES = 300_000;
+const MAX_ENTRIES = 300_000;
 /** The repositories in a folder are cached for this multiple of the search time, so that large folders cost little. */
-const REMEMBERED_TIMES = 10;
+const CACHE_FACTOR = 10;
 /** Large folders in which nobody keeps a repository with worktrees. */
-const PASSED_BY: ReadonlySet<string> = new Set(["node_modules", "objects", "refs", "logs", "lfs"]);
+const SKIPPED: ReadonlySet<string> = new Set(["node_modules", "objects", "refs", "logs", "lfs"]);
 
 /**
  * Repositories' records of worktrees that are hidden in the sandbox. `git worktree prune` and `git gc` would take such a
@@ -28,7 +28,7 @@ export function hiddenWorktrees(records: readonly string[], sees: (folder: strin
         const marker = smallTextAt(join(record, "gitdir"))?.trim();
         return marker !== undefined && !sees(realOf(dirname(resolve(record, marker))));
       });
-    return hidden.length > MOST ? [folder] : hidden;
+    return hidden.length > MAX_SINGLE ? [folder] : hidden;
   });
 }
 
@@ -59,7 +59,7 @@ export function createRecordSearch() {
     known.set(folder, found);
     const ended = () => {
       const now = performance.now();
-      found.until = now + REMEMBERED_TIMES * (now - began);
+      found.until = now + CACHE_FACTOR * (now - began);
     };
     found.records.then(ended, ended);
     return found.records;
@@ -70,8 +70,8 @@ async function search(top: string): Promise<string[]> {
   const breathe = createBreath();
   const records: string[] = [];
   const folders = [top];
-  let left = MOST_ENTRIES;
-  // Breadth first: if there are too many, the deepest are left out.
+  let left = MAX_ENTRIES;
+  // Breadth first: if there are too many, the deepest are skipped.
   for (let at = 0; at < folders.length && left > 0; at += 1) {
     const folder = folders[at]!;
     const names = new Set<string>();
@@ -82,13 +82,13 @@ async function search(top: string): Promise<string[]> {
           left -= 1;
           if (left <= 0) break;
           if (entry.name === "HEAD" || entry.name === "objects" || entry.name === "worktrees") names.add(entry.name);
-          if (entry.isDirectory() && !PASSED_BY.has(entry.name)) folders.push(join(folder, entry.name));
+          if (entry.isDirectory() && !SKIPPED.has(entry.name)) folders.push(join(folder, entry.name));
         }
       } finally {
         open.close();
       }
     } catch (error) {
-      // It is gone, a link, or inaccessible, and so to git.
+      // It is gone, a link, or inaccessible, so git cannot use it either.
       if (!["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) throw error;
     }
     if (names.size === 3) records.push(join(folder, "worktrees"));

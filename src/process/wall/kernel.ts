@@ -1,10 +1,10 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** What every sandboxed command lacks, also as root: capabilities, other processes' memory and messages, a terminal. */
+/** Isolates every sandboxed command, even root's: no capabilities, and its own shared memory, message queues and host name. */
 export const CONFINED = ["--die-with-parent", "--unshare-user-try", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"];
 
-/** A PID namespace: everything in it ends with its first process. */
+/** A PID namespace, in which everything ends with its first process, and a session without the user's terminal. */
 export const OWN_PROCESSES = ["--unshare-pid", "--new-session"];
 
 /**
@@ -24,12 +24,12 @@ export function kernelFiles({ processes }: { processes: boolean }): string[] {
   ];
 }
 
-/** The same where nothing of the kernel needs to be writable: one mount instead of one per setting. */
+/** The same for commands that write no kernel files. A private /proc then takes one mount instead of one per setting. */
 export function closedKernelFiles({ processes }: { processes: boolean }): string[] {
   return processes ? ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"] : kernelFiles({ processes });
 }
 
-/** Everything in /proc besides processes whose writing could harm others. */
+/** The entries of /proc besides processes that a command could write to harm others. */
 function kernelSettings(): string[] {
   if (!existsSync("/proc/sys")) return [];
   return readdirSync("/proc")

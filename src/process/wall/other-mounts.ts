@@ -10,18 +10,18 @@ interface Mount {
   at: string;
 }
 
-/** Finds the other paths of a folder; searches again only after a mount. */
-export function watchOtherPlaces(folder: string, read = readMounts): () => string[] {
+/** Finds other paths to a folder; searches again only after the mounts change. */
+export function watchOtherMountPoints(folder: string, read = readMounts): () => string[] {
   let known = { mountinfo: "", places: [] as string[] };
   return () => {
     const mountinfo = read();
-    if (mountinfo !== known.mountinfo) known = { mountinfo, places: otherPlaces(folder, mountinfo) };
+    if (mountinfo !== known.mountinfo) known = { mountinfo, places: otherMountPoints(folder, mountinfo) };
     return known.places;
   };
 }
 
 /** Other paths at which mounts show a folder or a part of it. None are known without /proc. */
-export function otherPlaces(folder: string, mountinfo = readMounts()): string[] {
+export function otherMountPoints(folder: string, mountinfo = readMounts()): string[] {
   const mounts = mountinfo.split("\n").flatMap(readMount);
   const holder = mounts.findLast(
     ({ at }) =>

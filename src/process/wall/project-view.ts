@@ -6,8 +6,8 @@ import { isWithin } from "../../lib/within.ts";
 import { anchors } from "./anchors.ts";
 import { openCaches } from "./caches.ts";
 import { hideOthers, shownInside } from "./data-folder.ts";
-import { CONTAINER_SOCKETS, hideDoors } from "./doors.ts";
-import { frozenIn, isBelow, isInSight, placeIn, real, type Seen, type View, withinCover } from "./heights.ts";
+import { frozenIn, isBelow, isVisible, type MountPlan, projectFolderOf, real, type View, withinCover } from "./heights.ts";
+import { CONTAINER_SOCKETS, hideHostSockets } from "./host-sockets.ts";
 import { bindAll, type Grant } from "./profile.ts";
 import { repositoriesOf } from "./repositories.ts";
 import type { OwnTemporary } from "./temporary.ts";
@@ -21,39 +21,49 @@ export interface ProjectView extends View {
  * Shows the machine as the user sees it, except secrets. Writable are only the project with its repository, a temporary
  * folder, and the caches of package managers and toolchains.
  */
-export function projectView({ home, userHome, env, kernel, others, doors, stand, cwd, temporary }: ProjectView): Seen {
+export function projectView({
+  home,
+  userHome,
+  env,
+  kernel,
+  others,
+  hostSockets,
+  profile,
+  cwd,
+  temporary,
+}: ProjectView): MountPlan {
   const isInside = ({ path }: Grant) => isWithin(home, path);
-  const place = placeOf(home, userHome, stand.place ?? cwd);
+  const place = placeOf(home, userHome, profile.place ?? cwd);
   const repositories = place === undefined ? [] : repositoriesOf(place);
   const caches = openCaches({ userHome, env, project: place }).filter(({ path }) => !isWithin(home, path));
-  const own: Grant[] = [...(place === undefined ? [] : [place]), ...repositories, ...real(stand.writable)]
+  const own: Grant[] = [...(place === undefined ? [] : [place]), ...repositories, ...real(profile.writable)]
     .filter((path) => !isWithin(path, userHome))
     .map((path) => ({ path, write: true }));
   const writable = [...own, ...caches];
-  const frozen: Grant[] = frozenIn(stand).map((path) => ({ path, write: false }));
+  const frozen: Grant[] = frozenIn(profile).map((path) => ({ path, write: false }));
   const closed = frozen.filter((each) => isBelow(writable, each));
   const kept = anchors([home, ...closed.map(({ path }) => path)], closed).filter(({ path }) => isBelow(writable, { path }));
   const grants = [...writable, ...closed, ...kept];
   const shown = shownInside(home).map(({ path }) => ({ path, write: false }));
   const inside = [...shown.filter((each) => !isBelow(own, each)), ...grants.filter(isInside)];
-  const hidden = [...(stand.withLogins ? [] : privateFiles(userHome)), ...containerSockets()];
+  const hidden = [...(profile.withLogins ? [] : privateFiles(userHome)), ...containerSockets()];
   return {
     args: [
       ...["--ro-bind", "/", "/", ...temporary.args],
       ...bindAll(grants.filter((each) => !isInside(each))),
-      ...[...kernel, ...hideDoors(doors.filter(temporary.sees), env)],
+      ...[...kernel, ...hideHostSockets(hostSockets.filter(temporary.sees), env)],
       ...[...hideOthers([...others, ...hidden].filter(temporary.sees)), ...withinCover(home, inside)],
       ...["--setenv", "TMPDIR", "/tmp"],
     ],
-    sees: (folder) => isInSight(home, inside, folder) && temporary.sees(folder),
+    sees: (folder) => isVisible(home, inside, folder) && temporary.sees(folder),
   };
 }
 
-/** A folder that contains the user's home or the whole system is no project; inside the data folder it is covered. */
+/** The project's folder; undefined if it contains the user's home. It may contain the data folder, which is hidden in it. */
 function placeOf(home: string, userHome: string, folder: string): string | undefined {
   const path = realOf(folder);
   if (isWithin(path, userHome)) return undefined;
-  return isWithin(path, home) && path !== home ? path : placeIn(home, path);
+  return isWithin(path, home) && path !== home ? path : projectFolderOf(home, path);
 }
 
 /** Files and folders with keys and logins; of ~/.ssh only the keys, so that an agent still works. */
@@ -71,12 +81,12 @@ function namesIn(folder: string): string[] {
   try {
     return lstatSync(folder).isDirectory() ? readdirSync(folder) : [];
   } catch {
-    // Missing, or inaccessible, and so to commands.
+    // Missing, or inaccessible to IO and therefore to commands.
     return [];
   }
 }
 
-/** Whoever can start a container can write everywhere. */
+/** The sockets of container engines, hidden because whoever can start a container can write everywhere. */
 function containerSockets(): string[] {
   return [...new Set(CONTAINER_SOCKETS.filter((path) => existsSync(path)).map((path) => realOf(path)))].filter((path) =>
     existsSync(dirname(path)),

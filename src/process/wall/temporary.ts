@@ -24,11 +24,11 @@ export interface TemporaryDeps {
 
 const TMP = "/tmp";
 /** How many other entries of the real folder are shown, newest first. Each one is a mount. */
-const MOST_SHOWN = 16;
-const MOST_NAMED = 16;
+const MAX_SHOWN = 16;
+const MAX_NAMED = 16;
 /** How many entries are examined, and how long the result is cached. */
-const MOST_LOOKED_AT = 3_000;
-const LOOKED_MS = 1_000;
+const MAX_EXAMINED = 3_000;
+const LISTING_CACHE_MS = 1_000;
 /** A project's folder is deleted after this long without use. */
 const UNUSED_MS = 14 * 24 * 3_600_000;
 /** The mode of mount points, by which they are recognised when their entry has gone. */
@@ -39,15 +39,15 @@ const STUB = 0o1000;
  * read-only, so that no command can change what another program keeps there.
  */
 export function createTemporaries(folder: string) {
-  let looked: { at: number; names: ReadonlySet<string>; newest: readonly string[] } | undefined;
+  let listing: { at: number; names: ReadonlySet<string>; newest: readonly string[] } | undefined;
   let isSwept = false;
 
   /** The entries of the real folder, newest first. Entries that are new since the last listing come before all others. */
-  async function look(): Promise<readonly string[]> {
+  async function listNewest(): Promise<readonly string[]> {
     const names = await readdir(TMP).catch(() => []);
-    if (looked === undefined || performance.now() - looked.at > LOOKED_MS)
-      looked = { at: performance.now(), names: new Set(names), newest: await newestOf(names) };
-    const { names: known, newest } = looked;
+    if (listing === undefined || performance.now() - listing.at > LISTING_CACHE_MS)
+      listing = { at: performance.now(), names: new Set(names), newest: await newestOf(names) };
+    const { names: known, newest } = listing;
     return [...names.filter((name) => !known.has(name)), ...newest];
   }
 
@@ -61,9 +61,9 @@ export function createTemporaries(folder: string) {
       void removeUnused(folder);
     }
     const namesOf = (paths: readonly string[]) => new Set(paths.flatMap((path) => topOf(path) ?? []));
-    const [wanted, unseen] = [namesOf(needed), namesOf(hidden)];
-    const there = (await look()).filter((name) => !unseen.has(name));
-    const names = [...new Set([...wanted, ...namedIn(argv, there), ...there.slice(0, MOST_SHOWN)])];
+    const [wanted, excluded] = [namesOf(needed), namesOf(hidden)];
+    const there = (await listNewest()).filter((name) => !excluded.has(name));
+    const names = [...new Set([...wanted, ...namedIn(argv, there), ...there.slice(0, MAX_SHOWN)])];
     await removeStubs(own, new Set(names));
     const shown = names.filter((name) => prepare(own, name, wanted.has(name)));
     const seen = new Set(shown);
@@ -82,14 +82,14 @@ function namedIn(argv: readonly string[], names: readonly string[]): string[] {
   const words = argv.filter((word) => word.includes(TMP)).map((word) => word.replaceAll("\\", ""));
   if (words.length === 0) return [];
   const named = names.filter((name) => words.some((word) => word.includes(name)));
-  return named.sort((a, b) => b.length - a.length).slice(0, MOST_NAMED);
+  return named.sort((a, b) => b.length - a.length).slice(0, MAX_NAMED);
 }
 
 /** Deletes the folders of projects that are no longer used. */
 async function removeUnused(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name);
-    const found = lookAt(path);
+    const found = statsOf(path);
     if (found && Date.now() - found.mtimeMs > UNUSED_MS)
       // What cannot be deleted is tried again when the next daemon starts.
       await removeTree(path).catch(() => undefined);
@@ -103,7 +103,7 @@ function topOf(path: string): string | undefined {
 
 async function newestOf(names: readonly string[]): Promise<readonly string[]> {
   const times = await Promise.all(
-    names.slice(0, MOST_LOOKED_AT).map(async (name) => {
+    names.slice(0, MAX_EXAMINED).map(async (name) => {
       const found = await lstat(join(TMP, name)).catch(() => undefined);
       return found && !found.isSymbolicLink() && !found.isSocket() ? [{ name, at: found.mtimeMs }] : [];
     }),
@@ -119,10 +119,10 @@ async function newestOf(names: readonly string[]): Promise<readonly string[]> {
  * needed. Commands may be running in the folder, so links are never followed.
  */
 function prepare(own: string, name: string, isNeeded: boolean): boolean {
-  const real = lookAt(join(TMP, name));
+  const real = statsOf(join(TMP, name));
   if (real === undefined || real.isSymbolicLink() || (real.isSocket() && !isNeeded)) return false;
   const stub = join(own, name);
-  const there = lookAt(stub);
+  const there = statsOf(stub);
   if (there && isStub(there) && there.isDirectory() === real.isDirectory()) return true;
   try {
     if (there && !isStub(there)) {
@@ -133,7 +133,7 @@ function prepare(own: string, name: string, isNeeded: boolean): boolean {
     else closeSync(openSync(stub, "wx", STUB));
     return true;
   } catch {
-    // A command was faster: it sees what it made itself.
+    // A command was faster. It sees the entry that it made itself.
     return false;
   }
 }
@@ -141,7 +141,7 @@ function prepare(own: string, name: string, isNeeded: boolean): boolean {
 /** Removes mount points that are no longer used. */
 async function removeStubs(own: string, names: ReadonlySet<string>): Promise<void> {
   for (const name of await readdir(own)) {
-    const there = names.has(name) ? undefined : lookAt(join(own, name));
+    const there = names.has(name) ? undefined : statsOf(join(own, name));
     if (there && isStub(there)) remove(join(own, name), there);
   }
 }
@@ -157,6 +157,6 @@ function remove(path: string, stats: Stats): void {
   }
 }
 
-function lookAt(path: string): Stats | undefined {
+function statsOf(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }

@@ -3,7 +3,7 @@ import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
 import { isWithin } from "../../lib/within.ts";
 
-/** What a folder of programs needs beside it, where showing its whole parent would be too much. */
+/** The folders beside a `bin` folder that its programs need, where showing its whole parent would be too much. */
 const COMPANIONS: Record<string, readonly string[]> = {
   ".local": ["lib", "share/pipx", "share/uv"],
   ".cargo": ["../.rustup"],

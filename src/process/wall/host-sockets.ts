@@ -26,13 +26,13 @@ const IN_TMP = /^(?:ssh-|emacs\d|nvim\.|zellij-|abduco)/;
 const SOCKETS_IN_TMP = /^(?:vscode-|kitty|mykitty|nvim|kwallet|dtach)/;
 /** The largest directory that is listed whole, in bytes, and how many entries of a larger one are examined. */
 const LARGE_TMP = 500_000;
-const MOST_IN_TMP = 5_000;
+const MAX_IN_TMP = 5_000;
 /** Folders with much besides sockets: only the socket itself is hidden. */
 const SHARED = ["/", "/tmp", "/var/tmp", "/run", "/dev/shm"];
 
-export interface DoorsDeps {
+export interface HostSocketsDeps {
   env: NodeJS.ProcessEnv;
-  /** What a command must see: folders around these are never hidden. */
+  /** Paths that a command must see. No folder that contains one of them is hidden. */
   inUse: readonly string[];
   namesIn: FolderNames;
   uid?: number;
@@ -42,7 +42,12 @@ export interface DoorsDeps {
  * Sockets of programs that start commands outside the sandbox for anyone who connects: those in the environment and the
  * usual ones. A folder of sockets is hidden as a whole, including sockets made later.
  */
-export async function findDoors({ env, inUse, namesIn, uid = process.getuid?.() ?? 0 }: DoorsDeps): Promise<string[]> {
+export async function findHostSockets({
+  env,
+  inUse,
+  namesIn,
+  uid = process.getuid?.() ?? 0,
+}: HostSocketsDeps): Promise<string[]> {
   const home = realOf(env.HOME || homedir());
   const terminals = join(env.TMUX_TMPDIR || "/tmp", `tmux-${uid}`);
   makeFolder(terminals);
@@ -56,7 +61,7 @@ export async function findDoors({ env, inUse, namesIn, uid = process.getuid?.() 
     ...named.filter((folder) => !isShared(folder)),
     ...sockets.flatMap((socket) => {
       const folder = dirname(socket);
-      return !isShared(folder) && holdsOnlySockets(folder) ? [folder] : [socket];
+      return !isShared(folder) && containsOnlySockets(folder) ? [folder] : [socket];
     }),
   ];
   const found = [...new Set(hidden.filter((path) => existsSync(path)).map((path) => realOf(path)))];
@@ -64,10 +69,10 @@ export async function findDoors({ env, inUse, namesIn, uid = process.getuid?.() 
 }
 
 /** The arguments that hide them. The ssh agent stays reachable. */
-export function hideDoors(doors: readonly string[], { SSH_AUTH_SOCK }: NodeJS.ProcessEnv): string[] {
+export function hideHostSockets(sockets: readonly string[], { SSH_AUTH_SOCK }: NodeJS.ProcessEnv): string[] {
   const agent = SSH_AUTH_SOCK === undefined ? undefined : realOf(SSH_AUTH_SOCK);
-  const kept = agent !== undefined && doors.some((door) => isWithin(door, agent)) ? ["--bind-try", agent, agent] : [];
-  return [...doors.flatMap((path) => (isFolder(path) ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path])), ...kept];
+  const kept = agent !== undefined && sockets.some((socket) => isWithin(socket, agent)) ? ["--bind-try", agent, agent] : [];
+  return [...sockets.flatMap((path) => (isFolder(path) ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path])), ...kept];
 }
 
 /** Sockets of gpg and ssh agents, keyrings and shared ssh connections. */
@@ -87,7 +92,7 @@ async function inTmp(namesIn: FolderNames): Promise<string[]> {
   const isDoor = (name: string) =>
     (IN_TMP.test(name) && isFolder(join("/tmp", name))) || (SOCKETS_IN_TMP.test(name) && isSocket(join("/tmp", name)));
   const isLarge = (statSync("/tmp", { throwIfNoEntry: false })?.size ?? 0) >= LARGE_TMP;
-  const names = isLarge ? entriesIn("/tmp", MOST_IN_TMP).map(({ name }) => name) : await namesIn("/tmp");
+  const names = isLarge ? entriesIn("/tmp", MAX_IN_TMP).map(({ name }) => name) : await namesIn("/tmp");
   return names.flatMap((name) => (isDoor(name) ? [join("/tmp", name)] : []));
 }
 
@@ -127,7 +132,7 @@ function isSocket(path: string): boolean {
   }
 }
 
-function holdsOnlySockets(folder: string): boolean {
+function containsOnlySockets(folder: string): boolean {
   try {
     return readdirSync(folder, { withFileTypes: true }).every((entry) => entry.isSocket() || /\.(?:lock|pid)$/.test(entry.name));
   } catch {
@@ -144,7 +149,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Container engines' sockets. Access means access to every file on the machine; projects need them, so they stay visible. */
+/** Container engines' sockets, which give access to every file on the machine. At "secrets" they stay visible for projects. */
 export const CONTAINER_SOCKETS = [
   "/run/docker.sock",
   "/run/podman/podman.sock",

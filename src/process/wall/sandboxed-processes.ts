@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { MARK } from "./data-folder.ts";
 
 /** The processes inside the sandbox of one data folder, whichever process of IO started them. */
-export interface ProcessesBehind {
+export interface SandboxedProcesses {
   /** Their current ids; none without /proc. */
   list(): number[];
 }
 
 /** The longest time that setting up a sandbox takes. */
-const MADE_MS = 5_000;
+const SETUP_MS = 5_000;
 
 /** Processes enter the sandbox only when they start, so those seen outside need no second check until ids are reused. */
-export function createProcessesBehind(home: string, now: () => number = () => performance.now()): ProcessesBehind {
+export function createSandboxedProcesses(home: string, now: () => number = () => performance.now()): SandboxedProcesses {
   const outside = new Set<number>();
   const firstSeen = new Map<number, number>();
   let forksThen = 0;
@@ -23,7 +23,7 @@ export function createProcessesBehind(home: string, now: () => number = () => pe
   function isSurelyOutside(pid: number): boolean {
     const seen = firstSeen.get(pid) ?? now();
     firstSeen.set(pid, seen);
-    return now() - seen > MADE_MS;
+    return now() - seen > SETUP_MS;
   }
 
   return {
@@ -41,10 +41,10 @@ export function createProcessesBehind(home: string, now: () => number = () => pe
       const found = ids.filter((pid) => {
         if (outside.has(pid)) return false;
         const namespace = namespaceOf(pid);
-        const isNeighbour = namespace === own || (namespace === undefined && !mayBeBehind(pid));
-        const behind = !isNeighbour && isBehind(pid, home, known);
-        if (isNeighbour || (!behind && isSurelyOutside(pid))) outside.add(pid);
-        return behind;
+        const isNeighbour = namespace === own || (namespace === undefined && !mayBeSandboxed(pid));
+        const sandboxed = !isNeighbour && isSandboxed(pid, home, known);
+        if (isNeighbour || (!sandboxed && isSurelyOutside(pid))) outside.add(pid);
+        return sandboxed;
       });
       forksWhenClear = forks > 0 && ids.every((pid) => outside.has(pid)) ? forks : undefined;
       return found;
@@ -52,12 +52,12 @@ export function createProcessesBehind(home: string, now: () => number = () => pe
   };
 }
 
-/** Its mounts contain the mark, or those of an ancestor do: mounts can be changed, ancestry cannot. */
-function isBehind(pid: number, home: string, known: Map<number, boolean>): boolean {
+/** Whether its mounts or an ancestor's contain the mark. A process can change its mounts, but not its ancestry. */
+function isSandboxed(pid: number, home: string, known: Map<number, boolean>): boolean {
   if (pid <= 1) return false;
   const before = known.get(pid);
   if (before !== undefined) return before;
-  const found = hasMark(pid, home) || isBehind(parentOf(pid), home, known);
+  const found = hasMark(pid, home) || isSandboxed(parentOf(pid), home, known);
   known.set(pid, found);
   return found;
 }
@@ -72,7 +72,7 @@ function hasMark(pid: number, home: string): boolean {
 }
 
 /** A process that cannot be examined counts as inside if it is ours: nobody inside can become another user. */
-function mayBeBehind(pid: number): boolean {
+function mayBeSandboxed(pid: number): boolean {
   const status = readOr(`/proc/${pid}/status`);
   return !/^State:\s+Z/m.test(status) && Number(/^Uid:\s+(\d+)/m.exec(status)?.[1] ?? -1) === process.getuid?.();
 }
@@ -90,7 +90,7 @@ function namespaceOf(pid: number | "self"): string | undefined {
   }
 }
 
-function processIds(): number[] {
+export function processIds(): number[] {
   return readdirSync("/proc")
     .map(Number)
     .filter((pid) => pid > 0);
