@@ -3,17 +3,17 @@ import { canonicalJson } from "../lib/canonical-json.ts";
 import type { Redactor } from "../lib/redact.ts";
 import type { ToolCallEnd } from "../store/tool-calls.ts";
 
-/** How many characters of one text among the arguments are kept. */
+/** How many characters are kept of a single text in the arguments. */
 const LONG_TEXT = 5_000;
 
-/** How arguments and results are written into the journal of calls. */
+/** How arguments and results are recorded in the journal of calls. */
 export interface Audit {
-  /** The arguments, without secrets and not too long, and a hash of them as they were given. */
+  /** The arguments, redacted and shortened, and a hash of them as they were given. */
   args(args: unknown): { args: string; argsHash: string };
   outcome(state: ToolCallEnd["state"], text: string, durationMs: number): ToolCallEnd;
 }
 
-/** Keeps so many characters of the arguments, and of a result. */
+/** Keeps at most `keep` characters of the arguments, and of a result. */
 export function createAudit(redactor: Redactor, keep: number): Audit {
   return {
     args: (args) => ({
@@ -24,10 +24,10 @@ export function createAudit(redactor: Redactor, keep: number): Audit {
   };
 }
 
-/** Equal arguments are equal text. */
+/** Equal arguments give equal text. */
 export const canonical = (value: unknown): string => canonicalJson(value) ?? "null";
 
-/** One long text does not crowd out the others. */
+/** Shortens each long text, so that it does not crowd out the others. */
 function clipped(value: unknown, redactor: Redactor): unknown {
   if (typeof value === "string") return value.length <= LONG_TEXT ? value : shorten(redactor.clean(value), LONG_TEXT);
   if (Array.isArray(value)) return value.map((part) => clipped(part, redactor));

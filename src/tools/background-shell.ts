@@ -6,7 +6,7 @@ import type { BackgroundCommand, BackgroundCommands, OutputPart } from "../proce
 import { type Tool, ToolError, tool } from "./tool.ts";
 
 export interface Holders {
-  /** With whom the commands of a message, task or step end: its conversation, or itself. */
+  /** The holder with which the commands of a message, task or step end: its conversation, or itself. */
   holderOf: (owner: string) => string;
 }
 
@@ -18,7 +18,7 @@ const LIMIT = 8_000;
 export const TOO_MANY =
   "shell was not run: as many commands run in the background already as may. Stop one with shell_stop; shell_output without an id lists them.";
 
-/** Reads what commands in the background have printed, and lists them. */
+/** Reads the output of background commands, and lists them. */
 export function createShellOutput({ commands, holderOf }: BackgroundShellDeps): Tool {
   return tool({
     name: "shell_output",
@@ -47,7 +47,6 @@ export function createShellOutput({ commands, holderOf }: BackgroundShellDeps): 
   });
 }
 
-/** Stops a command in the background. */
 export function createShellStop({ commands, holderOf }: BackgroundShellDeps): Tool {
   return tool({
     name: "shell_stop",
@@ -92,7 +91,7 @@ function stateOf({ id, command, startedAt, result }: BackgroundCommand): string 
   return `${id} ${how}, after ${Math.round(result.durationMs / 100) / 10} s: ${said}`;
 }
 
-/** As many of the first lines as there is room for. */
+/** As many of the first lines as fit. */
 function headOf(part: OutputPart): OutputPart {
   let room = LIMIT;
   const end = part.lines.findIndex((line) => {
@@ -102,7 +101,7 @@ function headOf(part: OutputPart): OutputPart {
   return end < 0 ? part : { ...part, lines: part.lines.slice(0, Math.max(1, end)) };
 }
 
-/** As many of the last lines as there is room for. */
+/** As many of the last lines as fit. */
 function tailOf(part: OutputPart, limit = LIMIT): OutputPart {
   let room = limit;
   const before = part.lines.findLastIndex((line) => {

@@ -2,28 +2,28 @@ import { stripVTControlCharacters } from "node:util";
 import { withoutEnd } from "../lib/trim.ts";
 
 export interface CallOutputDeps {
-  /** Takes secrets out of a text. */
+  /** Redacts secrets in a text. */
   clean: (text: string) => string;
-  /** Told each piece; without it the output is only kept. */
+  /** Receives each piece; if missing, output is only kept. */
   report: ((piece: string) => void) | undefined;
 }
 
-/** How much of the output is kept for somebody who stops the call. */
+/** How many characters are kept for the answer of a call that is stopped. */
 const MOST_KEPT = 8_000;
-/** A longer piece is told without its beginning. */
+/** A longer piece is reported without its beginning. */
 const MOST_TOLD = 4_000;
-/** Between two pieces; the longer a call goes on, the fewer there are. */
+/** The pause between two pieces; the longer a call runs, the longer it is. */
 const PACES_MS = [200, 1_000, 10_000];
 const PIECES_A_PACE = 100;
-/** How long a line may lack its end before its beginning is told. */
+/** How long to wait for the end of a line before its beginning is reported. */
 const PATIENCE_MS = 1_000;
-/** Where a last word begins that might be the first half of a secret, which only its whole tells; the end where there is none. */
+/** The start of a last word that may be half a secret, which is only recognised whole; the text's end if there is none. */
 function unfinishedWord(text: string): number {
   const start = withoutEnd(text, /[\w+/=~.-]/).length;
   return /\w/.test(text.slice(start)) ? start : text.length;
 }
 
-/** What a call prints, told in pieces while it runs. Secrets are found in whole lines, so a line is told when it is whole. */
+/** Reports what a call prints while it runs: in whole lines if they end soon, because secrets are found in whole lines. */
 export function createCallOutput({ clean, report }: CallOutputDeps) {
   let kept = "";
   let waiting = "";
@@ -55,16 +55,16 @@ export function createCallOutput({ clean, report }: CallOutputDeps) {
       kept = (kept + text).slice(-MOST_KEPT);
       if (!report) return;
       if (waiting === "") waitsSince = performance.now();
-      // One endless line must not grow without bound; what is cut off its beginning nobody is shown.
+      // An endless line must not grow without bound; nobody is shown what is cut off its beginning.
       waiting = (waiting + text).slice(-2 * MOST_TOLD);
       later();
     },
-    /** Tells the rest. */
+    /** Reports the rest. */
     end(): void {
       clearTimeout(timer);
       if (waiting !== "") tell(true);
     },
-    /** The last of it, without secrets. */
+    /** The end of the output, redacted. */
     tail: () => clean(stripVTControlCharacters(kept)).trimEnd(),
   };
 }

@@ -4,10 +4,10 @@ import { locate, realOf } from "../lib/real-path.ts";
 import type { PathGuard, Reached } from "./guard.ts";
 import type { ToolScope } from "./tool.ts";
 
-/** Arguments that name a file or folder, whichever tool has them. */
+/** Names of arguments that contain a path, in any tool. */
 const NAMES_A_PLACE = /(?:^|_)(?:path|dir|folder)$/;
 
-/** Operations of file_ops for which what a file holds makes a difference. */
+/** Operations of file_ops for which the content of the file matters. */
 const COUNTS_CONTENT = new Set(["read", "write", "edit"]);
 const LOOKS = new Set(["read", "list", "search", "find"]);
 
@@ -32,7 +32,7 @@ export function fileTargets(args: Record<string, unknown>, { cwd, besides }: Too
 /** Whether an operation of file_ops changes nothing. */
 export const isLook = (operation: unknown): boolean => LOOKS.has(String(operation));
 
-/** The files and folders that a call would use as they are now. Leave to make it is leave for these and no others. */
+/** The files and folders that a call would use, as they are now. An approval covers these and no others. */
 export function placesOf(tool: string, args: Record<string, unknown>, scope: ToolScope, guard: PathGuard): FileIdentity[] {
   if (tool === "file_ops")
     return fileTargets(args, scope, guard).flatMap(({ reached }) =>
@@ -44,11 +44,11 @@ export function placesOf(tool: string, args: Record<string, unknown>, scope: Too
   return [scope.cwd, ...given].map((path) => identityAt(realOf(path)));
 }
 
-/** What the hash of a question takes of them. */
+/** The part of a question's hash that identifies the files and folders. */
 export const identityOf = (places: readonly FileIdentity[]): string =>
   places.map(({ path, way, file = "" }) => [path, way, file].join("\n")).join("\n");
 
-/** What to tell the model if one of them is not what it was. */
+/** What to tell the model if one of the files or folders has changed. */
 export function whatChanged(tool: string, places: readonly FileIdentity[]): string | undefined {
   const changed = places.find((place) => !isSameFile(place));
   return (

@@ -18,19 +18,19 @@ import { exchanged, notAFile } from "./file-refusals.ts";
 import type { PathGuard } from "./guard.ts";
 import { Refusal, type ToolContext, ToolError } from "./tool.ts";
 
-/** A longer file is not edited. */
+/** The largest file that is edited, in bytes. */
 export const LARGEST_EDITED = 5_000_000;
-/** Of a file up to so many bytes the work takes a few milliseconds. */
+/** Editing a file of up to this many bytes takes only a few milliseconds. */
 const SMALL = 100_000;
 const EDIT_MS = 20_000;
 
-/** A path as the model spelled it, and where it really leads. */
+/** A path as the model spelled it, and the real path it leads to. */
 export interface Target {
   path: string;
   real: string;
 }
 
-/** Replaces exact pieces of a file's text, all or none, in one step; answers with the difference. */
+/** Replaces exact pieces of a file's text in one atomic step, all or none, and returns the diff. */
 export async function editFile(
   { path, real }: Target,
   edits: readonly Edit[],
@@ -63,10 +63,10 @@ export async function editFile(
   }
 }
 
-/** A longer text is told without what was done to it. */
+/** An edit is not reported if the text before or after it is larger than this, in bytes. */
 export const LARGEST_TOLD = 10_000;
 
-/** Tells what was done to a small text file. */
+/** Reports the edit of a small text file. */
 export function tellEdit(onEdit: ToolContext["onEdit"], path: string, before: Uint8Array | null, after: Uint8Array): void {
   const isSmall = (bytes: Uint8Array) => bytes.length <= LARGEST_TOLD && !bytes.includes(0);
   if (!onEdit || !isSmall(after) || (before !== null && !isSmall(before))) return;
@@ -74,7 +74,7 @@ export function tellEdit(onEdit: ToolContext["onEdit"], path: string, before: Ui
   onEdit({ path, before: before === null ? null : text(before), after: text(after) });
 }
 
-/** How edits would change a file, for a person who is asked. */
+/** The diff that edits would make, for a person who is asked. */
 export async function editDifference(real: string, edits: readonly Edit[]): Promise<string> {
   const read = readPlainAt(real, LARGEST_EDITED);
   if ("absent" in read) return `(it would not be edited: what is there ${tellAbsent(read.absent)})`;
@@ -82,7 +82,7 @@ export async function editDifference(real: string, edits: readonly Edit[]): Prom
   return "problem" in edited ? `(it would not be edited. ${edited.problem})` : edited.difference;
 }
 
-/** Work on a large file is done in another thread, so that nobody waits for it. */
+/** Edits large files in another thread, so that nothing else waits. */
 async function edit(job: EditJob, signal?: AbortSignal): Promise<EditedFile> {
   if (job.bytes.length <= SMALL) return editBytes(job);
   const options = { deadlineMs: EDIT_MS, memoryMb: 512, ...(signal && { signal }) };
@@ -90,7 +90,7 @@ async function edit(job: EditJob, signal?: AbortSignal): Promise<EditedFile> {
   return edited ?? { problem: `It took longer than ${EDIT_MS / 1_000} s; make fewer edits at once.` };
 }
 
-/** Gives a file, folder or link another name; what is already there stays. */
+/** Moves or renames a file, folder or link; an existing target is never overwritten. */
 export async function moveFile(from: Target, to: Target, guard: PathGuard, context: ToolContext): Promise<string> {
   const source = openFolder(dirname(from.real));
   let target: Folder | undefined;
@@ -111,7 +111,7 @@ export async function moveFile(from: Target, to: Target, guard: PathGuard, conte
   }
 }
 
-/** Deletes a file, a link or a folder with all that is in it. A folder is first renamed, so that it goes at once or not at all. */
+/** Deletes a file, a link, or a folder with its contents. A folder is renamed first, so that it goes at once or not at all. */
 export async function deleteFile(target: Target, guard: PathGuard, context: ToolContext): Promise<string> {
   const { path, real } = target;
   const folder = openFolder(dirname(real));
@@ -132,7 +132,7 @@ export async function deleteFile(target: Target, guard: PathGuard, context: Tool
   }
 }
 
-/** What stands at a target now, if it is what was allowed. */
+/** The current state of the target, if it is still what was approved. */
 function checked(folder: Folder, { path, real }: Target, { approved: [place] = [] }: ToolContext) {
   if (dirname(real) === real) throw new Refusal(`${named(path, 300)} is or holds everything and stays.`);
   const stats = statsOf(folder, basename(real));
@@ -151,7 +151,7 @@ function rename(from: Folder, name: string, to: Folder, newName: string): void {
   if (from.path !== to.path) syncFolder(from);
 }
 
-/** Folders that somebody works in, or that hold what no tool may write, stay where they are. */
+/** Refuses to move or delete a folder that somebody works in, or that contains something no tool may write. */
 function refuseHolding(
   { path, real }: Target,
   guard: PathGuard,

@@ -6,9 +6,9 @@ import { type Tool, ToolError, tool } from "./tool.ts";
 
 export interface CheckUpdateDeps {
   version: string;
-  /** The registry that config.json names; without one, npm's own default. */
+  /** The registry named in config.json; undefined for npm's default. */
   registry: () => string | undefined;
-  /** Where a proxy may be named. */
+  /** May name a proxy. */
   env: NodeJS.ProcessEnv;
 }
 
@@ -16,7 +16,7 @@ export { compareVersions };
 
 const BY_A_PERSON = 'Only a person installs it: tell the user to run "io update" in a terminal.';
 
-/** Tells whether a newer IO is published. It installs nothing, whatever it is asked. */
+/** Reports whether a newer IO is published. Installs nothing, whatever it is asked. */
 export function checkUpdate({ version, registry, env }: CheckUpdateDeps): Tool {
   return tool({
     name: "check_update",

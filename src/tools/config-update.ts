@@ -7,7 +7,7 @@ export interface ConfigUpdateDeps {
   onChange: (config: Config, key: ConfigKey) => void;
 }
 
-/** The keys that cannot widen what a model may do, reach or spend without limit; all others are the user's alone. */
+/** The keys that cannot widen what a model may do, access or spend without limit; only the user may set the others. */
 export const MODEL_KEYS = [
   "defaultModel",
   "modelTiers",
@@ -66,7 +66,7 @@ function unquoted(value: unknown): unknown {
   try {
     return JSON.parse(value);
   } catch {
-    // It is a plain text, and is judged as one.
+    // It is plain text, and validated as such.
     return value;
   }
 }

@@ -7,7 +7,7 @@ import { type Tool, tool } from "./tool.ts";
 const LIMIT = 20;
 const SNIPPET = 400;
 
-/** Everything that was said, in the model's hands: also what no session holds any more. */
+/** Searches everything that was said, including what no session contains any more. */
 export function conversationSearch(search: MessageSearch): Tool {
   return tool({
     name: "conversation_search",

@@ -5,14 +5,14 @@ const MAX_CHANGES = 1_000;
 const MAX_STEPS = 2_000_000;
 const AROUND = 3;
 
-/** How a write would change a file, as a unified diff. */
+/** The unified diff that a write would make in a file. */
 export function diffOf(real: string, content: string): string {
   const before = contentOf(real);
   if (typeof before !== "string") return `(${before.why})`;
   return unifiedDiff(before, content) || "(it would stay as it is)";
 }
 
-/** What a file holds now, or why that is not shown. One that is not there yet is empty. */
+/** The current content of a file, or why it is not shown. A file that does not exist yet is empty. */
 function contentOf(real: string): string | { why: string } {
   const read = readPlainAt(real, MAX_FILE);
   if ("bytes" in read) return read.bytes.toString("utf8");
@@ -25,7 +25,7 @@ interface Change {
   line: string;
 }
 
-/** The lines that differ, with a few around them; "" where none does. */
+/** The lines that differ, with a few lines of context; "" if none does. */
 export function unifiedDiff(before: string, after: string): string {
   const { changes, skipped } = compare(linesOf(before), linesOf(after));
   const isNear = nearChanges(changes);
@@ -62,7 +62,7 @@ function nearChanges(changes: readonly Change[]): boolean[] {
   return isNear;
 }
 
-/** What differs, with the lines around it that stay; the first so many lines stay too. */
+/** The lines that differ, with unchanged lines around them, and how many unchanged lines at the beginning were skipped. */
 function compare(a: string[], b: string[]): { changes: Change[]; skipped: number } {
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head += 1;
@@ -75,14 +75,14 @@ function compare(a: string[], b: string[]): { changes: Change[]; skipped: number
   return { changes: [...same(a.slice(skipped, head)), ...middle, ...same(a.slice(end, end + AROUND))], skipped };
 }
 
-/** By the shortest way from one to the other (Myers), where that is not too much work; else everything goes and everything comes. */
+/** Finds the shortest edit (Myers); if that is too much work, removes all old lines and adds all new ones. */
 function inTheMiddle(a: string[], b: string[]): Change[] {
   const all = (lines: string[], sign: Sign) => lines.map((line): Change => ({ sign, line }));
   const rounds = furthestReached(a, b);
   return rounds === undefined ? [...all(a, "-"), ...all(b, "+")] : removalsFirst(wayBack(a, b, rounds));
 }
 
-/** For each number of changes, how far one gets on each diagonal before the next: the diagonal `k` stands at `k + changes + 1`. */
+/** For each number of changes, how far each diagonal had come before that round; diagonal `k` is at index `k + changes + 1`. */
 function furthestReached(a: string[], b: string[]): Int32Array[] | undefined {
   const most = Math.min(a.length + b.length, MAX_CHANGES);
   const reached = new Int32Array(2 * most + 3);
@@ -129,7 +129,7 @@ function wayBack(a: string[], b: string[], rounds: readonly Int32Array[]): Chang
   return changes.reverse();
 }
 
-/** Between two lines that stay, what goes stands before what comes. */
+/** Between two unchanged lines, puts removals before additions. */
 function removalsFirst(changes: readonly Change[]): Change[] {
   const out: Change[] = [];
   const coming: Change[] = [];

@@ -4,7 +4,7 @@ import { unifiedDiff } from "./diff.ts";
 export interface Edit {
   old: string;
   new: string;
-  /** Replace it wherever it stands. */
+  /** Replaces every occurrence. */
   all?: boolean | undefined;
 }
 
@@ -18,7 +18,7 @@ export interface Problem {
 }
 export interface EditedText {
   text: string;
-  /** In how many places. */
+  /** The number of places that were replaced. */
   count: number;
 }
 export type EditedFile = { bytes: Uint8Array; count: number; difference: string } | Problem;
@@ -27,16 +27,16 @@ const MOST_PLACES = 5;
 const NEAR = 2;
 const NEAREST_LINES = 20;
 const NEAREST_LINE = 200;
-/** Of a line so much is compared with another, letter by letter. */
+/** Compares at most this many characters of a line. */
 const COMPARED = 500;
-/** How much of a text a line holds if the two are alike, from 0 to 1. */
+/** The share of a text's letter pairs that a line must contain to be similar, from 0 to 1. */
 const ALIKE = 0.4;
 const MOST_SHOWN = 8_000;
 
-/** The bytes of a file with its edits, and how they differ from those before. */
+/** Applies edits to the bytes of a file, and describes the difference. */
 export function editBytes({ bytes, edits }: EditJob): EditedFile {
   const before = textIn(bytes);
-  if (before === undefined) return { problem: "It is a binary file." };
+  if (before === undefined) return { problem: "It is a binary file, or a text that is not encoded in UTF-8. Use shell for it." };
   const edited = applyEdits(before, edits);
   if ("problem" in edited) return edited;
   const { text, count } = edited;
@@ -46,10 +46,10 @@ export function editBytes({ bytes, edits }: EditJob): EditedFile {
 function textIn(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {
-    // With its byte order mark, so that it is written back.
+    // Keeps the byte order mark, so that it is written back.
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    // Not UTF-8: what is not understood is not written anew.
+    // Not UTF-8: what cannot be decoded is not rewritten.
     return undefined;
   }
 }
@@ -62,50 +62,101 @@ function difference(before: string, after: string): string {
   return `${cut}\n… (${whole.slice(cut.length).split("\n").length - 1} more lines)`;
 }
 
-/** Applies edits one after another, or none of them. Line ends of a file that has one kind alone are kept; what is new gets them. */
+/**
+ * Applies edits one after another, all or none. Comparing ignores line ends; new text gets the line ends of the text it
+ * replaces and of the lines around it.
+ */
 export function applyEdits(text: string, edits: readonly Edit[]): EditedText | Problem {
-  const ends = lineEndsOf(text);
-  const unified = (piece: string) => (ends === "mixed" ? piece : piece.replaceAll("\r\n", "\n"));
-  let current = unified(text);
+  const keepsSpelling = isMixed(text);
+  let current = splitEnds(text);
   let count = 0;
   for (const [index, edit] of edits.entries()) {
-    const applied = applyOne(current, { ...edit, old: unified(edit.old), new: unified(edit.new) });
+    const applied = applyOne(current, edit, keepsSpelling);
     if ("problem" in applied) return { problem: `${edits.length === 1 ? "" : `edits.${index}: `}${applied.problem}` };
     current = applied.text;
     count += applied.count;
   }
-  return { text: ends === "\r\n" ? current.replaceAll("\n", "\r\n") : current, count };
+  const after = joinEnds(current);
+  return after === text ? { problem: "Together the edits change nothing." } : { text: after, count };
 }
 
-function lineEndsOf(text: string): "\n" | "\r\n" | "mixed" {
-  if (!text.includes("\r\n")) return "\n";
-  return /(?<!\r)\n/.test(text) ? "mixed" : "\r\n";
+/** A text with uniform line ends, and its original line ends. */
+interface PlainText {
+  plain: string;
+  ends: string[];
 }
 
-function applyOne(text: string, { old, new: fresh, all = false }: Edit): EditedText | Problem {
+const plainOf = (text: string) => text.replaceAll("\r\n", "\n");
+const endsOf = (text: string): string[] => text.match(/\r?\n/g) ?? [];
+const isMixed = (text: string) => text.includes("\r\n") && /(?<!\r)\n/.test(text);
+
+function splitEnds(text: string): PlainText {
+  return { plain: plainOf(text), ends: endsOf(text) };
+}
+
+function joinEnds({ plain, ends }: PlainText): string {
+  return plain
+    .split("\n")
+    .map((line, at) => line + (ends[at] ?? ""))
+    .join("");
+}
+
+/** In a text with mixed line ends, CRLF in an edit is taken literally: this is how an edit makes them uniform. */
+function applyOne(text: PlainText, edit: Edit, keepsSpelling: boolean): { text: PlainText; count: number } | Problem {
+  const { all = false } = edit;
+  const [old, fresh] = [plainOf(edit.old), plainOf(edit.new)];
+  const spelled = keepsSpelling && `${edit.old}${edit.new}`.includes("\r\n") ? endsOf(edit.new) : undefined;
   if (old === "") return { problem: "old: is empty; a new file is made with write." };
-  if (old === fresh) return { problem: "old and new are the same." };
-  // Where line ends are mixed, a text is also found with the ends that it would have on Windows.
-  const [found = old] = [old, old.replace(/(?<!\r)\n/g, "\r\n")].filter((each) => text.includes(each));
-  const places = placesOf(text, found);
-  if (places.length === 0) return { problem: `old: is not in the file.${nearest(text, old)}` };
-  const second = all ? -1 : text.indexOf(found, (places[0] ?? 0) + 1);
+  if (spelled ? edit.old === edit.new : old === fresh) return { problem: "old and new are the same." };
+  const { plain } = text;
+  const places = placesOf(plain, old);
+  if (places.length === 0) return { problem: `old: is not in the file.${nearest(plain, old)}` };
+  const second = all ? -1 : plain.indexOf(old, (places[0] ?? 0) + 1);
   if (second >= 0) {
-    // Where the text overlaps itself, it is there more often than it could be replaced.
+    // Overlapping occurrences all count, though they could not all be replaced.
     const seen = places.length > 1 ? places : [...places, second];
-    const lines = [...new Set(seen.slice(0, MOST_PLACES).map((at) => lineAt(text, at)))];
+    const lines = [...new Set(seen.slice(0, MOST_PLACES).map((at) => lineAt(plain, at)))];
     const where = `${lines.length === 1 ? "line" : "lines"} ${lines.join(", ")}${seen.length > MOST_PLACES ? ", …" : ""}`;
     return { problem: `old: is there ${seen.length} times (${where}). Take in more of the text around it, or set all.` };
   }
-  const put = found === old ? fresh : fresh.replace(/(?<!\r)\n/g, "\r\n");
+  return { text: replaceAt(places, text, { old, fresh, spelled }), count: places.length };
+}
+
+interface Replacement {
+  old: string;
+  fresh: string;
+  /** The line ends for `fresh`, if the edit spells them out. */
+  spelled: readonly string[] | undefined;
+}
+
+function replaceAt(places: readonly number[], { plain, ends }: PlainText, { old, fresh, spelled }: Replacement): PlainText {
+  const [oldLines, newLines] = [linesIn(old), linesIn(fresh)];
   const pieces: string[] = [];
+  const newEnds: string[] = [];
   let from = 0;
-  for (const at of places) {
-    pieces.push(text.slice(from, at), put);
-    from = at + found.length;
+  let line = 0;
+  const keepUntil = (to: number) => {
+    const piece = plain.slice(from, to);
+    pieces.push(piece);
+    for (const stop = line + linesIn(piece); line < stop; line += 1) newEnds.push(ends[line]!);
+  };
+  for (const place of places) {
+    keepUntil(place);
+    const replaced = ends.slice(line, line + oldLines);
+    const near = replaced.at(-1) ?? ends[line] ?? ends[line - 1] ?? "\n";
+    pieces.push(fresh);
+    for (let at = 0; at < newLines; at += 1) newEnds.push(spelled?.[at] ?? replaced[at] ?? near);
+    line += oldLines;
+    from = place + old.length;
   }
-  pieces.push(text.slice(from));
-  return { text: pieces.join(""), count: places.length };
+  keepUntil(plain.length);
+  return { plain: pieces.join(""), ends: newEnds };
+}
+
+function linesIn(text: string): number {
+  let lines = 0;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines += 1;
+  return lines;
 }
 
 function placesOf(text: string, wanted: string): number[] {
@@ -120,7 +171,7 @@ function lineAt(text: string, at: number): number {
   return line;
 }
 
-/** The lines that come nearest to a text that is not there: the same but for spaces, else with most of its words or letters. */
+/** The lines nearest to a text that is missing: equal except for whitespace, or else with most of its words or letters. */
 function nearest(text: string, old: string): string {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
@@ -145,7 +196,7 @@ function nearest(text: string, old: string): string {
   return ` ${isSpaces ? "Nearest, perhaps with other spaces" : "Nearest"}:\n${asData(shown.join("\n"))}`;
 }
 
-/** The line that shares most pairs of letters with a text, whatever their case; undefined if none is much alike. */
+/** The line that shares most pairs of letters with a text, ignoring case; undefined if none is similar enough. */
 function mostAlike(lines: readonly string[], wanted: string): number | undefined {
   const pairs = pairsOf(wanted);
   let best: { at: number; share: number } | undefined;
@@ -153,14 +204,14 @@ function mostAlike(lines: readonly string[], wanted: string): number | undefined
     const own = pairsOf(line);
     const shared = [...own].filter((pair) => pairs.has(pair)).length;
     if (shared === 0 || shared < ALIKE * pairs.size) continue;
-    // Of lines that share as much the shorter one is nearer.
+    // Of two lines that share equally many pairs, the shorter one is nearer.
     const share = shared / pairs.size + shared / (own.size + pairs.size);
     if (share > (best?.share ?? 0)) best = { at, share };
   }
   return best?.at;
 }
 
-/** The pairs of neighbouring letters, with accents apart from their letters. */
+/** The pairs of neighbouring letters, with accents separated from their letters. */
 function pairsOf(line: string): Set<string> {
   const letters = squeezed(line.slice(0, COMPARED)).normalize("NFD").toLowerCase();
   return new Set(Array.from({ length: Math.max(letters.length - 1, 0) }, (_, at) => letters.slice(at, at + 2)));

@@ -23,14 +23,14 @@ import { Refusal, type Tool, type ToolContext, ToolError, type ToolScope, type T
 
 export interface FileOpsDeps {
   guard: PathGuard;
-  /** Whether it may write; without it the model is not even offered to. */
+  /** Whether it may write; if not, the model is not offered to. */
   write: boolean;
-  /** How long one may search or find. */
+  /** The time limit of a search or find, in milliseconds. */
   searchMs?: number;
 }
 
 const READ_LIMIT = 8_000;
-/** Of larger files only what is on disk is read. */
+/** Of files over this many bytes, only the text on disk is read. */
 const LARGEST_UNSAVED = 200_000;
 const UNSAVED = "where it is not saved: on disk it is another. Edits and commands work on what is on disk.";
 const LIST_LIMIT = 500;
@@ -65,7 +65,7 @@ const ReadWrite = z.object({
 });
 type Looking = z.infer<typeof ReadOnly>;
 
-/** Looks at files and changes them, relative to the folder the agent stands in. */
+/** Reads and changes files, relative to the agent's folder. */
 export function fileOps({ guard, write, searchMs = 10_000 }: FileOpsDeps): Tool {
   const description = `Read${write ? ", write, edit, move, delete" : ""}, list, search or find files in the working folder or by path. Read long files in parts. Search and find leave out what .gitignore names.`;
   const look = (args: Looking, context: ToolContext): Promise<string> => {
@@ -136,7 +136,7 @@ export function fileOps({ guard, write, searchMs = 10_000 }: FileOpsDeps): Tool 
 type Look = (typeof LOOKS)[number];
 const isLook = (operation: string): operation is Look => LOOKS.some((look) => look === operation);
 
-/** An argument that not every operation needs. */
+/** Returns an argument that only some operations need. */
 function needed<K extends "path" | "query" | "glob">(
   name: K,
   args: { operation: string } & Partial<Record<K, string | undefined>>,
@@ -154,7 +154,7 @@ async function orFailed(path: string, what: string, work: Promise<string>): Prom
   }
 }
 
-/** Where a path really leads, judged here and not before the call, so that it is still true when it is used. */
+/** The real path, checked here and not before the call, so that it is still true when it is used. */
 function reach(guard: PathGuard, path: string, how: Touch["how"], scope: ToolScope): string {
   const reached = reachFrom(guard, path, how, scope);
   if ("refusal" in reached) throw new Refusal(reached.refusal);
@@ -163,7 +163,7 @@ function reach(guard: PathGuard, path: string, how: Touch["how"], scope: ToolSco
   return reached.real;
 }
 
-/** The same for an entry that is moved or deleted, where a link is not followed. */
+/** The same for an entry that is moved or deleted: a link is not followed. */
 function reachEntry(guard: PathGuard, path: string, scope: ToolScope, index: number): string {
   const reached = reachEntryFrom(guard, path, scope);
   if ("refusal" in reached) throw new Refusal(reached.refusal);
@@ -192,7 +192,7 @@ async function read(
   try {
     const stats = fstatSync(handle);
     if (approved?.file !== undefined && fileId(fstatSync(handle, { bigint: true })) !== approved.file) throw exchanged(path);
-    // The path was judged a moment ago; this is the file that it really led to.
+    // The path was checked a moment ago; this is the file that was really opened.
     if (guard.isSecretFile(stats))
       throw new Refusal(`${named(path, 300)} holds IO's own secrets or records; no tool may reach it.`);
     const picture = pictureTypeOf(readFirst(handle, 16));
@@ -220,7 +220,7 @@ async function read(
   }
 }
 
-/** What the person's editor holds of a text file, where that is something else than the disk does. */
+/** The text that the user's editor holds, if it differs from the one on disk. */
 async function unsavedText(
   real: string,
   handle: number,
@@ -228,7 +228,7 @@ async function unsavedText(
 ): Promise<string | undefined> {
   const bytes = readFirst(handle, LARGEST_UNSAVED);
   const held = bytes.includes(0) ? undefined : await editorText(real);
-  // Editors keep the ends of lines and the mark of the encoding to themselves.
+  // Editors do not pass on the original line ends or the byte order mark.
   const plain = (text: string) => text.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
   return held === undefined || plain(held) === plain(Buffer.from(bytes).toString("utf8")) ? undefined : plain(held);
 }
@@ -238,7 +238,7 @@ function readFirst(handle: number, most: number): Uint8Array {
   return bytes.subarray(0, readSync(handle, bytes, 0, bytes.length, 0));
 }
 
-/** Lines with their numbers, and what else there is to read. */
+/** Shows lines with their numbers, and notes what else there is to read. */
 function showLines(path: string, { lines, first, total, counted, isCut }: Lines, to: number): string {
   const name = named(path, 300);
   const all = `${counted ? "" : "more than "}${total}`;
@@ -343,7 +343,7 @@ async function listEntries(walk: Walk, folder: Folder, prefix: string): Promise<
   }
 }
 
-/** The first entries by their names, without keeping those of a folder of any size. */
+/** The first entries by name, without holding all entries of a huge folder. */
 async function firstEntries(folder: Folder, most: number, breathe: Breath): Promise<Dirent[]> {
   const byName = (a: Dirent, b: Dirent) => (a.name < b.name ? -1 : 1);
   let kept: Dirent[] = [];
@@ -361,7 +361,7 @@ function describe(folder: Folder, own: string, name: string): string {
     if (stats.isSymbolicLink()) return `${name} -> ${named(readlinkSync(folder.entry(own)), 1_000)}`;
     return stats.isFile() ? `${name}  ${sizeOf(Number(stats.size))}` : `${name} (not a regular file)`;
   } catch {
-    // It went away, or changed, while the folder was being read.
+    // It disappeared or changed while the folder was read.
     return `${name} (gone)`;
   }
 }

@@ -4,14 +4,14 @@ import type { Absent } from "../lib/pinned/read.ts";
 import { named } from "../lib/quoted.ts";
 import { Refusal, ToolError } from "./tool.ts";
 
-/** A call that was allowed is for the very file that it was allowed for. */
+/** An approval covers only the very file that it was given for. */
 export function exchanged(path: string): Refusal {
   return new Refusal(
     `${named(path, 300)} is not what it was when this was allowed; it was exchanged or changed meanwhile. Look at what is there now, and call file_ops again if it is still needed.`,
   );
 }
 
-/** What stands where a regular file was looked for, as a sentence. */
+/** Explains what was found instead of a regular file. */
 export function notAFile(path: string, absent: Absent, what: "read" | "written" | "edited" | "found"): ToolError {
   if (absent === "missing") return failed(path, what, { code: "ENOENT" });
   if (absent === "not permitted") return failed(path, what, { code: "EACCES" });
@@ -23,7 +23,7 @@ export function notAFile(path: string, absent: Absent, what: "read" | "written" 
   return new ToolError(`${named(path, 300)} is not a regular file and is not ${what}.`);
 }
 
-/** A failure of the file system as a sentence. */
+/** Explains a failure of the file system. */
 export function failed(path: string, what: string, error: unknown): ToolError {
   const code = codeOf(error);
   const reason =

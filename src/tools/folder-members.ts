@@ -1,20 +1,20 @@
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
 
-/** How far apart the clock of a file system and our own may be. */
+/** How far the clock of a file system may differ from ours. */
 const SLACK_MS = 2_000;
 
 export interface Clocks {
-  /** The time of day, as files are dated by. */
+  /** The time of day, by which files are dated. */
   now: () => number;
-  /** A time that nobody sets. */
+  /** A monotonic time, which nobody can set. */
   elapsed: () => number;
 }
 
 /**
- * Tells whether a file is one of those in a folder, under whatever other name it was found. Giving a file a further name, or
- * moving it, sets the time of its last change, which nobody can set back: so what has not changed since the folder was last
- * walked, and was not there then, is not there now.
+ * Tells whether a file is one of those in a folder, whatever name it was found under. Linking or moving a file updates its
+ * ctime, which nobody can set back. So a file that was not in the folder when it was last walked, and has not changed since, is
+ * not in it now.
  */
 export function createFolderMembers(
   folder: string,
@@ -33,7 +33,7 @@ export function createFolderMembers(
   };
 }
 
-/** What stays the same however a file is spelled, linked or mounted. */
+/** Identifies a file however it is spelled, linked or mounted. */
 export function idOf({ dev, ino }: Stats): string {
   return `${dev}:${ino}`;
 }
@@ -52,7 +52,7 @@ export function entries(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch {
-    // A folder that is not made yet holds nothing.
+    // A folder that does not exist yet is empty.
     return [];
   }
 }

@@ -5,20 +5,21 @@ import type { Redactor } from "../lib/redact.ts";
 import { callSummary } from "../protocol/call-summary.ts";
 import { exitCodeIn } from "../protocol/shown-state.ts";
 import type { CallAnswer, EngineTool, ToolInvocation } from "../protocol/turns.ts";
-import { isDiskFull } from "../store/faults.ts";
-import type { Store } from "../store/open.ts";
+import { isBusy, isDiskFull } from "../store/faults.ts";
+import { type Store, whenNotHeld } from "../store/open.ts";
 import { createToolCalls, type NewToolCall, type ToolCall, type ToolCalls } from "../store/tool-calls.ts";
-import type { Approver, Leave } from "./approvals/approver.ts";
+import type { Approver, CallDecision } from "./approvals/approver.ts";
 import { createAudit } from "./audit.ts";
+import { createCallOrder, type OrderedCall } from "./call-order.ts";
 import { type Call, perform } from "./perform.ts";
-import { findEarlier, replay, tellEarlier } from "./replay.ts";
+import { earlierEffects, findEarlier, replay } from "./replay.ts";
 import { explainArguments, parametersOf } from "./schema.ts";
 import type { Tool, ToolScope, Writes } from "./tool.ts";
 
-/** Longer arguments are told in a line and not whole; the journal has them. */
+/** Longer arguments are summarised in events; the journal keeps them whole. */
 const LONGEST_INPUT = 4_000;
 
-/** Says why a call may not be made, or nothing. */
+/** Why a call is not allowed; undefined if it is. */
 export type Policy = (tool: Tool, args: Record<string, unknown>, scope: ToolScope) => string | undefined;
 
 export interface GateDeps {
@@ -26,28 +27,31 @@ export interface GateDeps {
   redactor: Redactor;
   log: Log;
   policy: Policy;
-  /** Asks a person about the calls that need one; without it none does. */
+  /** Asks a person about calls that need approval. If missing, none do. */
   approver?: Approver;
-  /** Keeps what an effect may change as it was before, and is told when the effect has ended. Never rejects. */
+  /** Saves what an effect may change. The function it returns is called when the effect has ended. Never rejects. */
   beforeEffect?: (owner: string, writes: Writes, scope: ToolScope) => Promise<() => void>;
-  /** The data folder: while its disk is full no call is begun. */
+  /** The data folder. No call starts while its disk is full. */
   folder?: string;
   now?: () => Date;
-  /** How many characters of a result, and of the arguments, the journal keeps. */
+  /** How many characters of a result and of the arguments the journal keeps. */
   keep?: number;
-  /** How long a tool that was told to stop may take to do so before it is no longer waited for. */
+  /** How long to wait for a tool that was told to stop. */
   graceMs?: number;
 }
 
-/** The one place every tool call passes. */
+/** Every tool call passes through here. */
 export interface Gate {
-  /** Where the tools stand may depend on the message, task or step they are called for. */
+  /** The scope may depend on the message, task or step that a call belongs to. */
   bind(tools: readonly Tool[], scope: ToolScope | ((owner: string) => ToolScope)): EngineTool[];
   callsOf: ToolCalls["callsOf"];
   effectsOf: ToolCalls["effectsOf"];
 }
 
-/** A tool with what its schema comes to. */
+/** Refuses a call. If an earlier attempt recorded it, that record stays as it is. */
+type Refuse = (text: string, earlier: ToolCall | undefined) => CallAnswer;
+
+/** A tool with its compiled schema. */
 interface Bound {
   tool: Tool;
   schema: Tool["schema"];
@@ -55,12 +59,13 @@ interface Bound {
 }
 
 export function createGate(deps: GateDeps): Gate {
-  const { store, redactor, log, policy, approver, folder, now = () => new Date(), keep = 20_000, graceMs = 1_500 } = deps;
+  const { store, redactor, log, policy, approver, now = () => new Date(), keep = 20_000, graceMs = 1_500 } = deps;
   const journal = createToolCalls(store);
   const audit = createAudit(redactor, keep);
   const running = new Map<string, Promise<CallAnswer>>();
   const shapeOf = createShapes();
   const lasting = createLasting();
+  const order = createCallOrder();
 
   async function pass({ tool, schema, scope }: Bound, given: unknown, invocation: ToolInvocation): Promise<CallAnswer> {
     const excess = valueTrouble(given);
@@ -80,7 +85,7 @@ export function createGate(deps: GateDeps): Gate {
     invocation.report?.({ args: callSummary(tool.name, call.args), ...input });
     const before = findEarlier(journal, call, invocation);
 
-    const refuse = (text: string, earlier: ToolCall | undefined): CallAnswer => {
+    const refuse: Refuse = (text, earlier) => {
       const answer = { ok: false, state: "refused" as const, text: redactor.clean(text) };
       if (!earlier) journal.end(journal.begin({ ...call, state: "refused" }), kind, audit.outcome("refused", answer.text, 0));
       return answer;
@@ -93,54 +98,53 @@ export function createGate(deps: GateDeps): Gate {
     if (replayed) return replayed;
 
     const wanted: Call = { tool, args: parsed.data, kind, scope, invocation };
-    const leave: Leave = approver ? await approver(wanted) : wanted;
-    // While a person was asked, another call may have taken its id.
+    const ordered = order.enter(owner, tool.name === "file_ops" && kind === "effect");
+    try {
+      return await make(wanted, call, refuse, ordered);
+    } finally {
+      ordered.release();
+    }
+  }
+
+  async function make(wanted: Call, call: NewToolCall, refuse: Refuse, ordered: OrderedCall): Promise<CallAnswer> {
+    const { tool, kind, invocation } = wanted;
+    const { callId, owner, signal } = invocation;
+    await ordered.ready;
+    const pending = approver ? approver(wanted) : wanted;
+    // Later calls do not wait while a person is asked about this one.
+    if (pending instanceof Promise) ordered.release();
+    const decision: CallDecision = await pending;
+    // While the person was being asked, another call may have taken this id.
     call.callId = callId;
     const earlier = findEarlier(journal, call, invocation);
-    if ("unanswered" in leave) return { ok: false, text: leave.unanswered };
-    if ("refusal" in leave) return refuse(leave.refusal, earlier);
+    if ("unanswered" in decision) return { ok: false, text: decision.unanswered };
+    if ("refusal" in decision) return refuse(decision.refusal, earlier);
 
-    const begin = (): number => {
-      if (earlier) journal.carryOver(earlier, attempt, "begun");
-      return earlier?.seq ?? journal.begin(call);
+    const begin = () => {
+      decision.use?.();
+      return beginCall(journal, call, earlier);
     };
-    const { use } = leave;
-    const seq = use
-      ? store.transaction(() => {
-          use();
-          return begin();
-        })
-      : begin();
-    const made: Call = { ...wanted, args: leave.args, scope: leave.scope };
+    const seq = decision.use ? store.transaction(begin) : begin();
+    const made: Call = { ...wanted, args: decision.args, scope: decision.scope };
     const ended = await keptBefore(made, deps.beforeEffect);
     const started = performance.now();
     const { state, answer, lasts } = await perform(made, { redactor, log, graceMs });
     if (ended) lasts ? lasting.add(owner, lasts, ended) : ended();
-    try {
-      journal.end(seq, kind, audit.outcome(state, answer.text, performance.now() - started));
-    } catch (error) {
+    const outcome = audit.outcome(state, answer.text, performance.now() - started);
+    const record = () => journal.end(seq, kind, outcome);
+    await whenNotHeld(record, () => signal.aborted).catch((error: unknown) => {
       log.error("a tool's result could not be recorded", { tool: tool.name, owner, error });
-    }
+    });
     return state === "refused" || state === "unknown" ? { ...answer, state } : answer;
   }
 
-  /** What could not be recorded would not be run: the call waits, and the turn's clock with it. */
-  async function passWithRoom(bound: Bound, args: unknown, invocation: ToolInvocation): Promise<CallAnswer> {
-    if (folder !== undefined && !hasRoom(folder)) {
-      const goOn = invocation.pause?.();
-      await whenRoom(folder, invocation.signal);
-      goOn?.();
-    }
-    return pass(bound, args, invocation);
-  }
-
-  /** A call that is already under way is not made twice. */
+  /** Joins a call that is already running instead of making it twice. */
   function passOnce(bound: Bound, args: unknown, invocation: ToolInvocation): Promise<CallAnswer> {
     const { name } = bound.tool;
     const key = JSON.stringify([invocation.sessionId, invocation.callId, invocation.attempt, name]);
     const live = running.get(key);
     if (live) return live;
-    const answer = passWithRoom(bound, args, invocation)
+    const answer = whenWritable(deps, invocation, () => pass(bound, args, invocation))
       .then((told) => {
         const exitCode = name === "shell" ? exitCodeIn(told.text) : undefined;
         if (exitCode !== undefined) invocation.report?.({ exitCode });
@@ -148,8 +152,7 @@ export function createGate(deps: GateDeps): Gate {
       })
       .catch((error: unknown) => {
         log.error("a tool call could not pass the gate", { tool: name, owner: invocation.owner, error });
-        const why = isDiskFull(error) ? "because the disk is full" : "because of a fault inside IO";
-        return { ok: false, state: "refused" as const, text: `${name} was not run: the call could not be recorded, ${why}.` };
+        return notRecorded(name, error);
       })
       .finally(() => running.delete(key));
     running.set(key, answer);
@@ -166,7 +169,7 @@ export function createGate(deps: GateDeps): Gate {
           ...{ name, description, parameters, ...(tool.server !== undefined && { optional: true as const }) },
           call: (args, invocation) => passOnce({ tool, schema, scope: scopeFor(invocation.owner) }, args, invocation),
           earlier: ({ owner, attempt, sessionId, settled }) =>
-            tellEarlier(journal, { owner, attempt, sessionId, tool: name }, settled, audit),
+            earlierEffects(journal, { owner, attempt, sessionId, tool: name }, settled, audit),
           turnEnded: (owner) => lasting.end(owner, tool.turnEnded?.(owner)),
         };
       }),
@@ -175,14 +178,52 @@ export function createGate(deps: GateDeps): Gate {
   };
 }
 
-/** What a call may change in the folders of this host is kept first. */
+/**
+ * A call that cannot be recorded is not run. It waits for disk space, or for another program to release the database, and the
+ * turn's time limits pause meanwhile. `pass` throws only before the tool has run.
+ */
+async function whenWritable<T>(
+  { store, folder }: Pick<GateDeps, "store" | "folder">,
+  { signal, pause }: ToolInvocation,
+  pass: () => Promise<T>,
+): Promise<T> {
+  const paused = async (wait: Promise<void>) => {
+    const goOn = pause?.();
+    await wait;
+    goOn?.();
+  };
+  if (folder !== undefined && !hasRoom(folder)) await paused(whenRoom(folder, signal));
+  const beginAndEnd = () => store.soft(() => undefined);
+  for (;;) {
+    try {
+      return await pass();
+    } catch (error) {
+      if (!isBusy(error) || signal.aborted) throw error;
+      await paused(whenNotHeld(beginAndEnd, () => signal.aborted));
+    }
+  }
+}
+
+/** Records the start of a call, or continues the record of an earlier attempt. */
+function beginCall(journal: ToolCalls, call: NewToolCall, earlier: ToolCall | undefined): number {
+  if (earlier) journal.carryOver(earlier, call.attempt, "begun");
+  return earlier?.seq ?? journal.begin(call);
+}
+
+function notRecorded(tool: string, error: unknown): CallAnswer {
+  const other = isBusy(error) ? "another program holds IO's database" : "of a fault inside IO";
+  const why = isDiskFull(error) ? "the disk is full" : other;
+  return { ok: false, state: "refused", text: `${tool} was not run: the call could not be recorded, because ${why}.` };
+}
+
+/** Saves what a call may change in folders of this host. */
 async function keptBefore({ tool, args, kind, scope, invocation }: Call, keep: GateDeps["beforeEffect"]) {
   const isElsewhere = tool.onHost && invocation.elsewhere !== undefined;
   if (!keep || !tool.writes || kind !== "effect" || isElsewhere || invocation.signal.aborted) return undefined;
   return keep(invocation.owner, tool.writes(args), scope);
 }
 
-/** Effects that go on after their calls: what they change is their turn's until they end, or the turn does. */
+/** Effects that continue after their calls. What they change counts as the turn's until they end or the turn ends. */
 function createLasting() {
   const open = new Map<string, Set<() => void>>();
   return {
@@ -203,7 +244,7 @@ function createLasting() {
   };
 }
 
-/** Tools are bound anew for every agent; what their schemas come to is worked out once. */
+/** Compiles each schema once, since tools are bound anew for every agent. */
 function createShapes() {
   const shapes = new WeakMap<Tool["schema"], { strict: Tool["schema"]; parameters: Record<string, unknown> }>();
   return ({ schema, parameters }: Tool) => {

@@ -12,12 +12,12 @@ import { type Tool, type ToolContext, ToolError, tool } from "./tool.ts";
 
 export interface GithubDeps {
   redactor: Redactor;
-  /** Its settings are files that a model could have written: it sees no more than a model's own commands. */
+  /** gh's settings are files that a model could have written, so it sees no more than a model's own commands. */
   wrap: Wrap;
-  /** Where `gh` lies. */
+  /** Finds the `gh` program. */
   program: () => FoundProgram;
   env: NodeJS.ProcessEnv;
-  /** What the working folder says of its repository. */
+  /** The repository and branch of the working folder. */
   here: (cwd: string) => Promise<{ repo?: string; branch?: string }>;
 }
 
@@ -59,7 +59,7 @@ const Arguments = z.object({
 type Arguments = z.output<typeof Arguments>;
 const LOOKS = ["list_issues", "view_issue", "list_prs", "view_pr"] as const;
 
-/** Issues and pull requests on GitHub, through the `gh` program and the login it has. */
+/** Issues and pull requests on GitHub, through the `gh` program and its login. */
 export function github({ redactor, wrap, program: find, env, here }: GithubDeps): Tool {
   const base = { name: "github", deadlineMs: 70_000, run: perform };
   const reading = tool({
@@ -91,7 +91,7 @@ export function github({ redactor, wrap, program: find, env, here }: GithubDeps)
       env: {
         ...cleanEnvironment(env, redactor),
         ...login(env),
-        // Its git would start what a stranger wrote into the folder's settings, with the login in sight.
+        // Its git would run what a stranger wrote into the folder's settings, with access to the login.
         GIT_DIR: "/dev/null",
         GH_PROMPT_DISABLED: "1",
         GH_NO_UPDATE_NOTIFIER: "1",
@@ -109,7 +109,7 @@ export function github({ redactor, wrap, program: find, env, here }: GithubDeps)
   }
 }
 
-/** Every value travels as `--flag=value` or through standard input, so none can be taken for a flag. */
+/** Every value is passed as `--flag=value`, after `--` or on standard input, so none can be mistaken for a flag. */
 function commandOf(args: Arguments, place: { repo?: string; branch?: string }): { argv: string[]; input?: string } {
   const { action, number, title, body, labels, state, base, limit } = args;
   const repo = args.repo ?? place.repo;
@@ -161,12 +161,12 @@ function oneOf(state: string | undefined, allowed: [string, ...string[]] | strin
   throw new ToolError(`state: found ${named(state)}; allowed here: one of ${allowed.map((name) => `"${name}"`).join(", ")}.`);
 }
 
-/** Where `gh` keeps its login when no variable holds it. */
+/** Where `gh` keeps its login if no variable holds it. */
 function settingsOfGh(env: NodeJS.ProcessEnv): string {
   return env.GH_CONFIG_DIR || join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config"), "gh");
 }
 
-/** What `gh` needs to know who it is; no other program is given it. */
+/** The variables that hold gh's login; no other program gets them. */
 function login(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const names = ["GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"];
   return Object.fromEntries(names.filter((name) => env[name]).map((name) => [name, env[name]]));

@@ -9,41 +9,41 @@ import { withoutEnd } from "../lib/trim.ts";
 import { createFolderMembers, entries, idOf } from "./folder-members.ts";
 import type { Touch } from "./tool.ts";
 
-/** Where IO keeps what is its own. */
+/** Where IO keeps its own files. */
 export interface OwnPlaces {
   paths: Paths;
   packageRoot: string;
 }
 
 export interface GuardDeps extends OwnPlaces {
-  /** Files besides its own that IO starts or loads. */
+  /** Files that IO starts or loads, besides its own. */
   programs?: readonly string[];
   selfEdit: () => boolean;
 }
 
 export type Reached = { real: string } | { refusal: string };
 
-/** Keeps the model's hands off IO's own secrets and code, by whatever path they are reached. */
+/** Protects IO's own secrets and code from the model, whatever path leads to them. */
 export interface PathGuard {
-  /** What a guard in another thread is made from. */
+  /** What a guard in another thread is built from. */
   readonly own: OwnPlaces;
-  /** Where this path really leads, or why it may not be reached by somebody who works in `cwd` and in the worktrees `besides`. */
+  /** The real path, or why somebody who works in `cwd` and in the worktrees `besides` may not access it. */
   reach(path: string, how: Touch["how"], cwd: string, besides?: readonly string[]): Reached;
-  /** The same for writing the very entry: a link at the end of the path is not followed. */
+  /** The same for writing the entry itself: a link at the end of the path is not followed. */
   reachEntry(path: string, cwd: string, besides?: readonly string[]): Reached;
-  /** Why this path may not be reached, or nothing. */
+  /** Why this path may not be accessed; undefined if it may. */
   refuse(path: string, how: Touch["how"], cwd: string, besides?: readonly string[]): string | undefined;
-  /** The files and folders no tool may read. */
+  /** The files and folders that no tool may read. */
   secrets(): string[];
-  /** The files and folders no tool may write just now. */
+  /** The files and folders that no tool may write at present. */
   readOnly(): string[];
   /** Whether an open file is one that no tool may read, whatever path led to it. */
   isSecretFile(stats: Stats): boolean;
-  /** Whether a file of the data folder's disk, by its number, is one that no tool may read. */
+  /** Whether a file on the data folder's disk, given by its inode number, is one that no tool may read. */
   isOwn(ino: bigint): boolean;
 }
 
-/** Every folder above a path is looked at, several times; nobody nests this deep. */
+/** Every folder above a path is checked, several times; no real path is nested this deep. */
 const MAX_PARTS = 100;
 const CODE = ["bin", "dist", "src", "agents", "pipelines", "rehearsal", "node_modules", ".runtime", "package.json"];
 
@@ -100,7 +100,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
     });
   };
 
-  /** The places of the data folder that tools may write: the wiki's pages, and the worktree or folder of its own that the agent stands in. */
+  /** The parts of the data folder that tools may write: the wiki's pages, and the agent's own worktree or work folder. */
   const isOpenPlace = (real: string, cwd: string): boolean => {
     if (isBelow(real, [join(paths.wiki, "pages")])) return true;
     const work = realOf(paths.work);
@@ -160,7 +160,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
   };
 }
 
-/** Where npm or pnpm put what IO loads: the folder it is installed in with its neighbours, and what links there lead to. */
+/** Where npm or pnpm put what IO loads: the folder with IO and its neighbours, and the targets of links there. */
 function dependencies(packageRoot: string): string[] {
   const siblings = basename(dirname(packageRoot)) === "node_modules" ? [dirname(packageRoot)] : [];
   const database = dependencyOf(packageRoot, "@photostructure/sqlite");
@@ -168,19 +168,19 @@ function dependencies(packageRoot: string): string[] {
   return [...siblings, ...[database, loader].flatMap((folder) => (folder === undefined ? [] : [realOf(folder)]))];
 }
 
-/** Where the system itself would go: it takes `..` after a link for the folder above the link's target. */
+/** Where the kernel itself would go: for it, `..` after a link is the folder above the link's target. */
 function kernelReal(path: string, cwd: string): string[] {
   const whole = path.startsWith("/") ? path : `${cwd}/${path}`;
   const cut = withoutEnd(whole, "/").lastIndexOf("/") + 1;
   try {
     return [realpathSync.native(whole)];
   } catch {
-    // Its end does not exist yet: the folder it would stand in decides.
+    // The end of the path does not exist yet, so the folder that would contain it decides.
   }
   try {
     return [join(realpathSync.native(whole.slice(0, cut) || "/"), whole.slice(cut))];
   } catch {
-    // The folder does not exist either, so the system finds nothing there.
+    // The folder does not exist either, so the kernel finds nothing there.
     return [];
   }
 }
@@ -195,7 +195,7 @@ function isLink(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   } catch {
-    // A file stands where a folder above it is needed.
+    // A folder on the path is really a file.
     return false;
   }
 }
@@ -204,7 +204,7 @@ function statOf(path: string): Stats | undefined {
   try {
     return statSync(path);
   } catch {
-    // What cannot be looked at cannot be compared; its name is judged all the same.
+    // What cannot be read cannot be compared; its name is checked all the same.
     return undefined;
   }
 }
@@ -214,7 +214,7 @@ function identity(path: string): string | undefined {
   return stats && idOf(stats);
 }
 
-/** Some file systems take names for the same that differ in case or in composition. */
+/** Some file systems treat names as the same that differ in case or in Unicode composition. */
 function simplified(name: string): string {
   return name.normalize("NFC").toLowerCase();
 }

@@ -3,14 +3,14 @@ import { z } from "zod";
 import { messageOf } from "../lib/errors.ts";
 import { withoutEnd } from "../lib/trim.ts";
 
-/** The registry that npm asks when nobody says otherwise. */
+/** The registry that npm uses by default. */
 export const NPM_REGISTRY = "https://registry.npmjs.org/";
 
 export interface RegistryQuestion {
   registry: string;
   package: string;
   signal?: AbortSignal;
-  /** Where a proxy may be named (`https_proxy`, `http_proxy`, `no_proxy`). */
+  /** May name a proxy (`https_proxy`, `http_proxy`, `no_proxy`). */
   env: NodeJS.ProcessEnv;
 }
 
@@ -22,7 +22,7 @@ const Version = z
 const MAX_CHARACTERS = 2_000_000;
 const DEADLINE_MS = 15_000;
 
-/** The newest version of a package, asked of a registry itself: no settings of npm have a say. Never rejects. */
+/** The newest version of a package, from the registry itself: npm's settings are ignored. Never rejects. */
 export async function newestVersion(
   question: RegistryQuestion,
 ): Promise<{ version: string } | { version?: undefined; why: string }> {

@@ -12,18 +12,18 @@ import { Refusal, type Tool, ToolError, type ToolScope, UnknownOutcome } from ".
 export interface Performed {
   state: ToolCallEnd["state"];
   answer: CallAnswer;
-  /** Resolves when what the call set going has ended, where that is later. */
+  /** Resolves when work that the call started in the background has ended. */
   lasts?: Promise<void>;
 }
 
 export interface PerformDeps {
   redactor: Redactor;
   log: Log;
-  /** How long a tool that was told to stop may take to do so before it is no longer waited for. */
+  /** How long to wait for a tool that was told to stop. */
   graceMs: number;
 }
 
-/** A call that may be made. */
+/** A call that has been allowed. */
 export interface Call {
   tool: Tool;
   args: Record<string, unknown>;
@@ -33,10 +33,10 @@ export interface Call {
 }
 
 const FLUSH_MS = 10_000;
-/** What another host has its own deadline for may take so much longer to be heard of. */
+/** Extra time for the answer of another host, which enforces the deadline itself. */
 const AWAY_MS = 15_000;
 
-/** Runs a tool under its deadline, once the request is written down. Never rejects. */
+/** Runs a tool within its deadline, after the request has been recorded. Never rejects. */
 export async function perform(call: Call, { redactor, log, graceMs }: PerformDeps): Promise<Performed> {
   const { tool, args, kind, scope, invocation } = call;
   const prevented = await whatPrevents(call, log);
@@ -68,8 +68,8 @@ export async function perform(call: Call, { redactor, log, graceMs }: PerformDep
     lasting = until;
   };
   const told = { onOutput: output.add, onEdit, lasts, ...(showPicture && { showPicture }) };
-  const context = { ...scope, owner: invocation.owner, signal: stop.signal, ...told };
-  const held = { outside: scope.stand?.outside === true };
+  const context = { ...scope, owner: invocation.owner, callId: invocation.callId, signal: stop.signal, ...told };
+  const held = { outside: scope.profile?.outside === true };
   const run = () => (tool.onHost && elsewhere ? elsewhere.run(args, stop.signal, held) : tool.run(args, context));
   const end = await within(graceMs, stop.signal, run);
   output.end();
@@ -96,13 +96,13 @@ export async function perform(call: Call, { redactor, log, graceMs }: PerformDep
   return failed(`${tool.name} failed because of a fault inside IO; it was logged. The same call is likely to fail again.`);
 }
 
-/** What was seen of a call before it was stopped stays with it. */
+/** Appends what the call printed before it was stopped. */
 const withOutput = (text: string, tail: string) => (tail === "" ? text : `${text} Until then it printed:\n${asData(tail)}`);
 
 const refused = (text: string): Performed => ({ state: "refused", answer: { ok: false, text } });
 const failed = (text: string): Performed => ({ state: "failed", answer: { ok: false, text } });
 
-/** Why a call cannot be begun. An effect is not, before the runtime has written down that it was asked for. */
+/** Why a call cannot start. An effect must wait until the runtime has recorded the request. */
 export async function whatPrevents({ tool, kind, invocation: { signal, flush } }: Call, log: Log): Promise<string | undefined> {
   if (kind === "effect") {
     const flushed = await within(0, AbortSignal.any([signal, AbortSignal.timeout(FLUSH_MS)]), flush);
@@ -117,7 +117,7 @@ export async function whatPrevents({ tool, kind, invocation: { signal, flush } }
 
 type Ending<T> = { ending: "done"; value: T } | { ending: "failed"; error: unknown } | { ending: "late" };
 
-/** Waits for the work; once the signal has gone, only for so long. */
+/** Waits for the work; after the signal aborts, at most `ms` longer. */
 function within<T>(ms: number, signal: AbortSignal, work: () => Promise<T>): Promise<Ending<T>> {
   return new Promise((settle) => {
     let timer: NodeJS.Timeout | undefined;

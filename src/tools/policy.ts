@@ -34,7 +34,7 @@ export function createPolicy({ guard, keep }: PolicyDeps): Policy {
   };
 }
 
-/** Where a path leads from where the agent stands, or why it may not go there. */
+/** The real path that a path leads to from the agent's folder, or why the call may not access it. */
 export function reachFrom(guard: PathGuard, path: string, how: Touch["how"], scope: ToolScope): Reached {
   const reached = guard.reach(path, how, scope.cwd, scope.besides);
   return how === "read" ? reached : keptWithin(reached, path, scope);

@@ -7,28 +7,28 @@ export interface Lines {
   lines: string[];
   /** The number of the first one, counted from 1. */
   first: number;
-  /** How many lines the file has; a lower bound if it is not `counted`. */
+  /** The number of lines in the file; a lower bound if they are not `counted`. */
   total: number;
   counted: boolean;
-  /** The last line is longer than what is shown of it. */
+  /** The last line is longer than the part that is returned. */
   isCut: boolean;
 }
 
 export interface LineRange {
   from: number;
   to: number;
-  /** How many characters may be returned in all. */
+  /** How many characters to return at most. */
   characters: number;
 }
 
 const CHUNK = 65_536;
-/** Lines behind this many bytes are neither shown nor counted. */
+/** Lines beyond this many bytes are neither shown nor counted. */
 const MAX_BYTES = 100_000_000;
-/** The longest encoding of a character. */
+/** The longest encoding of a character, in bytes. */
 const BYTES_PER_CHARACTER = 4;
 const LINE_FEED = 10;
 
-/** Reads lines of an open file, and counts all of them; undefined if it does not begin as a UTF-8 text does. */
+/** Reads lines of an open file and counts all of them; undefined if the file does not begin with UTF-8 text. */
 export async function readLines(handle: number, range: LineRange, breathe: Breath): Promise<Lines | undefined> {
   const chunk = Buffer.alloc(CHUNK);
   const taken = createTaker(range);
@@ -57,7 +57,7 @@ export async function readLines(handle: number, range: LineRange, breathe: Breat
   return { ...taken.result(), first: range.from, total, counted: position < MAX_BYTES };
 }
 
-/** The same of a text that is in memory. */
+/** The same for a text in memory. */
 export function linesOf(text: string, range: LineRange): Lines {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
@@ -69,7 +69,7 @@ export function linesOf(text: string, range: LineRange): Lines {
   return { ...taken.result(), first: range.from, total: lines.length, counted: true };
 }
 
-/** Collects the lines of a range until there is no room for another. */
+/** Collects the lines of a range until the next one does not fit. */
 function createTaker({ from, to, characters }: LineRange) {
   const lines: string[] = [];
   let pieces: Buffer[] = [];
@@ -101,7 +101,7 @@ function createTaker({ from, to, characters }: LineRange) {
 function isText(beginning: Buffer): boolean {
   if (beginning.includes(0)) return false;
   try {
-    // A character may be cut in two at the end.
+    // The last character may be incomplete.
     new TextDecoder("utf-8", { fatal: true }).decode(beginning, { stream: true });
     return true;
   } catch {

@@ -46,11 +46,11 @@ const DEEPEST = 2_000;
 export interface Readable {
   title: string;
   text: string;
-  /** Whether the page went on beyond what was read. */
+  /** Whether the page continues beyond what was read. */
   cut: boolean;
 }
 
-/** The text of a web page with its headings, lists, links and code, without what only serves its looks. */
+/** Extracts the text of a web page with its headings, lists, links and code, without what only affects its looks. */
 export async function readable(html: string, base: string, limit: number): Promise<Readable> {
   const breathe = createBreath();
   const out = createWriter();
@@ -146,7 +146,7 @@ interface ReadablePath {
   length: number;
 }
 
-/** Puts text together so that the cost of a piece does not grow with what stands before it. */
+/** Joins text so that the cost of adding a piece does not grow with what came before it. */
 function createWriter() {
   const parts: string[] = [];
   let length = 0;
@@ -172,7 +172,7 @@ function createWriter() {
       space = false;
       if (length > 0 && breaks < wanted) raw("\n".repeat(wanted - breaks));
     },
-    /** What begins a line and is set apart from what follows. */
+    /** Begins a line with a marker, which a space separates from what follows. */
     lead(text: string) {
       raw(text);
       space = true;
@@ -224,7 +224,7 @@ function linkOf(href: string | undefined, base: string): string {
     const url = new URL(href, base);
     return url.protocol === "http:" || url.protocol === "https:" ? url.href.slice(0, 500) : "";
   } catch {
-    // A link that is no address leads nowhere.
+    // An invalid address leads nowhere.
     return "";
   }
 }

@@ -3,7 +3,7 @@ import type { CallAnswer, EarlierCall, ToolInvocation } from "../protocol/turns.
 import type { EarlierThan, NewToolCall, ToolCall, ToolCalls } from "../store/tool-calls.ts";
 import type { Audit } from "./audit.ts";
 
-/** The record of this very call from an attempt before; any other with its id makes the call take an id of its own. */
+/** The record of the same call from an earlier attempt. If another call has its id, the call gets a new one. */
 export function findEarlier(journal: ToolCalls, call: NewToolCall, invocation: ToolInvocation): ToolCall | undefined {
   const same = journal.latest(call.sessionId, call.callId);
   if (same === undefined) return undefined;
@@ -11,7 +11,7 @@ export function findEarlier(journal: ToolCalls, call: NewToolCall, invocation: T
     same.owner === call.owner &&
     same.tool === call.tool &&
     same.argsHash === call.argsHash &&
-    // Within one attempt, or once its answer is in the session, the same id is another call of a model that counts anew.
+    // Within one attempt, or once the session has its answer, the same id is a new call by a model that restarts its numbering.
     same.attempt < call.attempt &&
     !isAnswered(same, invocation);
   if (isEarlier) return same;
@@ -19,7 +19,7 @@ export function findEarlier(journal: ToolCalls, call: NewToolCall, invocation: T
   return undefined;
 }
 
-/** The answer to a call that needs no run, or must not be run: it has ended before, or nobody knows whether it took effect. */
+/** The answer to a call that must not run again, because it has ended or its outcome is unknown. */
 export function replay(
   journal: ToolCalls,
   call: NewToolCall,
@@ -51,8 +51,8 @@ const TOLD_CALLS = 30;
 const TOLD_ARGS = 400;
 const TOLD_RESULT = 600;
 
-/** The effects of earlier attempts that a turn does not show; one that was under way has an unknown outcome from now on. */
-export function tellEarlier(
+/** Effects of earlier attempts that the session does not show. From now on, those that had not ended have an unknown outcome. */
+export function earlierEffects(
   journal: ToolCalls,
   of: EarlierThan,
   settled: NonNullable<ToolInvocation["settled"]>,
@@ -69,7 +69,7 @@ export function tellEarlier(
   });
 }
 
-/** Some models number their calls anew in every answer: such an id is made unique. */
+/** Makes an id unique, since some models restart their numbering in every answer. */
 function unusedId(journal: ToolCalls, call: NewToolCall): string {
   for (let copy = 2; ; copy += 1) {
     const id = `${call.callId}~${copy}`;
@@ -77,13 +77,13 @@ function unusedId(journal: ToolCalls, call: NewToolCall): string {
   }
 }
 
-/** Whether its session holds the answer to a call: of those with its id, as many as it has answers for, the earliest first. */
+/** Whether the session holds the answer to a call. Answers with the same id belong to the earliest calls. */
 function isAnswered(call: ToolCall, invocation: Pick<ToolInvocation, "settled">): boolean {
   const { copy, total } = answersTo(call, invocation);
   return copy <= total;
 }
 
-/** Whether the model reads a call and its answer behind the prompt it works on now, so that a repeat is meant as one. */
+/** Whether the call and its answer come after the current prompt, so that the model repeats it knowingly. */
 function isShown(call: ToolCall, invocation: Pick<ToolInvocation, "settled">): boolean {
   const { copy, beforeTurn, total } = answersTo(call, invocation);
   return beforeTurn < copy && copy <= total;

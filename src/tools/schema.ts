@@ -2,13 +2,13 @@ import { z } from "zod";
 import { nearest } from "../home/config.ts";
 import { sentenceOf, someOf } from "../lib/validation.ts";
 
-/** The JSON Schema a model is shown: what it needs to fill in the arguments, and nothing else. */
+/** The JSON Schema that a model is shown: what it needs to fill in the arguments, and nothing else. */
 export function parametersOf(schema: z.ZodObject): Record<string, unknown> {
   const trimmed = trim(z.toJSONSchema(schema, { io: "input" }));
   return isRecord(trimmed) ? { ...trimmed, properties: trimmed.properties ?? {} } : {};
 }
 
-/** What is wrong with a call's arguments, in a sentence the model can act on. */
+/** Explains what is wrong with a call's arguments, in sentences that the model can act on. */
 export function explainArguments(tool: string, error: z.ZodError, schema: z.ZodObject, args: unknown): string {
   const { shown, more } = someOf(error.issues);
   const findings = shown.map((issue) => explain(issue, schema, args));
@@ -48,10 +48,10 @@ function show(text: string, limit: number): string {
   return text.length > limit ? `${text.slice(0, limit)}…` : text;
 }
 
-/** Limits that hardly any call meets; one that does is told. */
+/** Limits that few calls reach; a call that does is told. */
 const LIMITS = new Set(["minLength", "maxLength", "minItems", "maxItems"]);
 
-/** Takes out what a validator wants and a model does not. */
+/** Removes what a validator needs and a model does not. */
 function trim(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(trim);
   if (!isRecord(node)) return node;

@@ -7,7 +7,7 @@ import { locate } from "../lib/real-path.ts";
 import type { Redactor } from "../lib/redact.ts";
 import { asData } from "../lib/untrusted.ts";
 import type { BackgroundCommands } from "../process/background-commands.ts";
-import { cleanEnvironment } from "../process/environment.ts";
+import { cleanEnvironment, UNATTENDED, withoutEmbeddedRepositories } from "../process/environment.ts";
 import { type ExecResult, exec } from "../process/exec.ts";
 import { watchLeftovers } from "../process/leftover-processes.ts";
 import type { Sandbox, SandboxProfile } from "../process/sandbox.ts";
@@ -15,23 +15,24 @@ import { LONGEST_CALL_MS } from "../protocol/turns.ts";
 import { createShellOutput, createShellStop, type Holders, TOO_MANY, tellStarted } from "./background-shell.ts";
 import { whatChanged } from "./call-targets.ts";
 import { sandboxHint } from "./sandbox-hints.ts";
+import { runInTerminal, terminalFor } from "./terminal-shell.ts";
 import { Refusal, type Tool, type ToolContext, ToolError, tool } from "./tool.ts";
 
 export interface ShellDeps {
   sandbox: Sandbox;
   redactor: Redactor;
-  /** What every command may read, however little it sees besides. */
+  /** Paths that every command may read, however little else it sees. */
   readable?: readonly string[];
   env?: NodeJS.ProcessEnv;
-  /** Commands that go on after their call, and with whom they end; without it none does. */
+  /** Commands that continue after their call, and the holders they end with. If missing, no command may. */
   background?: Holders & {
     commands: BackgroundCommands;
-    /** A variable by which the commands of a daemon that was killed are found. */
+    /** An environment variable that identifies the commands left behind by a daemon that was killed. */
     mark: string;
-    /** Resolves when none of those is left. */
+    /** Resolves when none of those commands is left. */
     ready: Promise<void>;
   };
-  /** The longest that a command in the foreground may take, whatever was asked for. */
+  /** The longest time for a foreground command, whatever was asked for. */
   longestMs?: number;
 }
 
@@ -45,12 +46,12 @@ const Arguments = z.object({
 });
 type Arguments = z.output<typeof Arguments>;
 
-/** How long a command in the background is watched before its call is answered. */
+/** How long to watch a background command before answering its call. */
 const FIRST_LOOK_MS = 1_000;
 
-/** Runs commands of the model's. One in the foreground ends with its call, one in the background with its holder. */
+/** Runs the model's commands. A foreground command ends with its call, a background command with its holder. */
 export function shell(deps: ShellDeps): Tool {
-  // What it printed is told with its end, before the call's own deadline.
+  // Leaves time before the call's own deadline to report what the command printed.
   const { sandbox, background, longestMs = LONGEST_CALL_MS - 10_000 } = deps;
   return tool({
     name: "shell",
@@ -66,34 +67,34 @@ export function shell(deps: ShellDeps): Tool {
     async run(args, context) {
       const prepared = await prepare(deps, args, context);
       if (args.background) return startInBackground(deps, args, context, prepared);
-      const { program, folder, env, watch, own } = prepared;
+      const { program, folder, env, added, watch, own, terminal } = prepared;
       const [file, ...rest] = program;
-      const result = await exec(file, rest, {
-        cwd: folder,
-        env,
-        signal: context.signal,
-        deadlineMs: Math.min(args.timeout_secs * 1000, longestMs),
-        maxOutput: LIMIT,
-        ...(context.onOutput && { onOutput: context.onOutput }),
-      });
-      await watch?.end();
+      const limits = { deadlineMs: Math.min(args.timeout_secs * 1000, longestMs), maxOutput: LIMIT };
+      const started = terminal
+        ? runInTerminal(terminal, { program: file, args: rest, cwd: folder, env: added }, context, limits)
+        : exec(file, rest, {
+            ...{ cwd: folder, env, signal: context.signal, ...limits },
+            ...(context.onOutput && { onOutput: context.onOutput }),
+          });
+      const result = await started.finally(() => watch?.end());
       const hints = sandbox.height(own) === "project" ? sandboxHint(args.command, result, own.place ?? context.cwd) : [];
       return [tell(result, args.timeout_secs, longestMs), ...hints].join("\n");
     },
   });
 }
 
-/** What reads and stops the commands that `shell` left running. */
+/** The tools that read and stop the commands that `shell` left running. */
 export function backgroundTools({ background }: Pick<ShellDeps, "background">): Tool[] {
   return background ? [createShellOutput(background), createShellStop(background)] : [];
 }
 
-/** The command as it is to be started, once everything that could forbid it was looked at. */
+/** Prepares a command to be started, after every check that could refuse it. */
 async function prepare(
   { sandbox, redactor, readable = [], env = process.env }: ShellDeps,
-  { command, working_dir, outside }: Arguments,
-  { cwd, within, project, mode, stand, approved = [] }: ToolContext,
+  { command, working_dir, outside, background }: Arguments,
+  context: ToolContext,
 ) {
+  const { cwd, within, project, mode, profile, approved = [], byRule } = context;
   const folder = working_dir === undefined ? cwd : locate(working_dir, cwd);
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw new ToolError(
@@ -102,26 +103,33 @@ async function prepare(
   }
   const mark = `IO_CALL=${randomBytes(12).toString("hex")}`;
   const status = await sandbox.status();
-  const own: SandboxProfile = { place: within ?? project ?? cwd, mode, ...stand };
+  const own: SandboxProfile = { place: within ?? project ?? cwd, mode, ...profile };
   const height = sandbox.height(own);
   if (outside && height !== "secrets") throw new Refusal(NOBODY_ASKED);
   if (height === "project" && status.kind === "open") throw new Refusal(NO_SANDBOX);
-  // With a process list of its own, a sandbox takes everything in it along when it ends.
-  const watch = status.kind === "hidden" && status.processes ? undefined : await watchLeftovers(mark);
+  // When a sandbox with its own process list ends, everything in it ends too.
+  const terminal = height === "secrets" ? terminalFor({ background }, context) : undefined;
+  const isAlone = !terminal && status.kind === "hidden" && status.processes;
+  const watch = isAlone ? undefined : await watchLeftovers(mark);
   const interpreter = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
-  const program = await sandbox.wrap([interpreter, "-c", command], folder, {
-    ...own,
-    readable: [...(stand?.readable ?? []), ...readable],
-  });
-  // What was awaited since took time enough for another folder to take its place.
+  const argv: [string, ...string[]] = [interpreter, "-c", command];
+  const seen = { ...own, readable: [...(profile?.readable ?? []), ...readable] };
+  const program = terminal ? argv : await sandbox.wrap(argv, folder, seen);
+  // During the awaits above, another folder may have taken the place of the approved one.
   const changed = whatChanged("shell", approved);
   if (changed !== undefined) throw new Refusal(changed);
-  // Nobody sits there: without CI, test runners wait for changes and installers for answers.
-  const theirs = { CI: "true", ...cleanEnvironment(env, redactor), IO_CALL: mark.slice("IO_CALL=".length) };
-  return { program, folder, own, watch, env: theirs };
+  // Nobody is watching: without CI, test runners wait for changes and installers for answers.
+  const call = { IO_CALL: mark.slice("IO_CALL=".length) };
+  const theirs = { CI: "true", ...cleanEnvironment(env, redactor), ...call };
+  const isUnseenGit = byRule && /\bgit\b/.test(command);
+  const guarded = <T extends NodeJS.ProcessEnv>(variables: T): T =>
+    isUnseenGit ? withoutEmbeddedRepositories(variables) : variables;
+  // An editor's terminal has its own environment.
+  const added: Record<string, string> = guarded({ CI: "true", ...UNATTENDED, ...call });
+  return { program, folder, own, watch, terminal, added, env: guarded(theirs) };
 }
 
-/** Starts a command and answers with its id, or with its end if that comes at once. */
+/** Starts a command and answers with its id, or with its result if it ends at once. */
 async function startInBackground(
   { sandbox, background }: ShellDeps,
   { command }: Arguments,
@@ -154,7 +162,7 @@ async function startInBackground(
   return tellStarted(started, commands.read(started.id, 1));
 }
 
-/** What a turn left running: a conversation keeps it, a task or a step of a run does not. */
+/** Ends the commands that a task or step left running; a conversation keeps its commands. */
 async function endTurn({ commands, holderOf }: NonNullable<ShellDeps["background"]>, owner: string): Promise<void> {
   if (holderOf(owner) === owner) await commands.forget(owner);
 }
@@ -164,7 +172,7 @@ const NOBODY_ASKED =
 const NO_SANDBOX =
   "shell was not run: commands are to run in a sandbox, there is none on this machine, and nobody was asked. Tell the user: io doctor says what is missing.";
 
-function tell(result: ExecResult, wanted: number, longestMs: number): string {
+function tell(result: Pick<ExecResult, "code" | "ending" | "output">, wanted: number, longestMs: number): string {
   const said = stripVTControlCharacters(result.output).trimEnd();
   const output = said === "" ? "It printed nothing." : asData(said);
   if (result.ending === "not-started") throw new ToolError(`The command could not be started:\n${output}`);

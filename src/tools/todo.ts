@@ -9,11 +9,11 @@ export interface TodoDeps {
   /** The conversation that a message belongs to; undefined for a task. */
   conversationOf: (owner: string) => string | undefined;
   emit: Emit;
-  /** Takes secrets out of a text. */
+  /** Redacts secrets in a text. */
   clean: (text: string) => string;
 }
 
-/** Keeps the list of steps of a conversation or a task. It changes nothing but itself, so nobody is asked about it. */
+/** Keeps the list of steps of a conversation or a task. It changes nothing else, so no approval is needed. */
 export function todo({ todos, conversationOf, emit, clean }: TodoDeps): Tool {
   return tool({
     name: "todo",

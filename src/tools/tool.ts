@@ -2,33 +2,41 @@ import type { z } from "zod";
 import type { ApprovalMode, Mode } from "../home/safety-config.ts";
 import type { FileIdentity } from "../lib/pinned/identity.ts";
 import type { SandboxProfile } from "../process/sandbox.ts";
+import type { EditorTerminal } from "../protocol/editor-terminal.ts";
 import type { FileEdit } from "../protocol/messages.ts";
+import type { FormAnswer, PersonForm } from "../protocol/person-form.ts";
 
-/** Where a tool stands while it works: whose hands it is in, and in which folder. */
+/** Who calls a tool, from which folder, and what that call may do. */
 export interface ToolScope {
-  /** Relative paths and commands stand here. */
+  /** The folder that relative paths and commands start from. */
   cwd: string;
-  /** The folder that files are written in and nowhere else, if there is such a border. */
+  /** If set, files may be written in this folder only. */
   within?: string;
-  /** Folders besides that one which files may be written in: the trees of the other repositories that one piece of work changes. */
+  /** Further folders that may be written: worktrees of the other repositories that the same work changes. */
   besides?: readonly string[];
-  /** The project worked on, where that is not the folder stood in: rules that a person keeps for a project hold there. */
+  /** The project being worked on, if it is not `cwd`. Approval rules kept for a project apply to it. */
   project?: string;
-  /** The conversation's own mode, in place of the one for everything. */
+  /** The conversation's own mode, which replaces the global one. */
   mode?: Mode | undefined;
-  /** A squad's mode, which counts where it is stricter than the one for everything. */
+  /** A squad's mode, which counts if it is stricter than the global one. */
   strictest?: Mode | undefined;
-  /** Tools that may not be used, because a program and no person asked for the work. */
+  /** Tools that are off limits because a program, not a person, asked for the work. */
   withheld?: readonly string[];
-  /** When a person is asked, where that is more often than the config says. */
+  /** When to ask a person, if that is more often than the config says. */
   approvals?: ApprovalMode;
-  /** The files and folders that a call was allowed for, as they were then; it is made with these or not at all. */
+  /** The files and folders as they were when the call was approved. If they have changed since, it is not made. */
   approved?: readonly FileIdentity[];
-  /** The text of a file as the person's editor holds it; undefined where it does not. */
+  /** A user's rule allowed the call by its text alone; nobody has checked what it does in this folder. */
+  byRule?: true;
+  /** The text of a file in the user's editor, unsaved changes included; undefined if it is not open there. */
   editorText?: (path: string) => Promise<string | undefined>;
-  /** What commands may do there beyond, or short of, what they usually may. */
-  stand?: SandboxProfile;
-  /** Says why the call may not go on with other arguments, such as where a page leads on to; without it, it may. */
+  /** Asks the user to fill in a form in their editor; undefined if no editor can show one. */
+  askPerson?: (form: PersonForm, signal: AbortSignal) => Promise<FormAnswer>;
+  /** Runs a command in the terminal of the user's editor, outside the sandbox. */
+  editorTerminal?: EditorTerminal;
+  /** How the sandbox differs from its usual settings for these commands. */
+  profile?: SandboxProfile;
+  /** Why the call may not continue with other arguments, such as the target of a redirect. If missing, it always may. */
   whyNot?: (args: Record<string, unknown>) => string | undefined;
   /** Which agent calls, for the audit: "orchestrator", "squad:web/Hannibal", "swarm:engineer". */
   actor: string;
@@ -38,77 +46,82 @@ export interface ToolContext extends ToolScope {
   signal: AbortSignal;
   /** The message, task or step this call belongs to. */
   owner: string;
-  /** Told what a call prints, as it comes. */
+  /** The model's id of the call. */
+  callId?: string;
+  /** Receives what the call prints, as it is printed. */
   onOutput?: (text: string) => void;
-  /** Told what an edit did to a file, if that is small. */
+  /** Receives a small edit's effect on a file. */
   onEdit?: (edit: FileEdit) => void;
-  /** Shows the model a picture: answers with what stands for it in the result's text. */
+  /** Shows the model a picture. Returns the placeholder to use for it in the result. */
   showPicture?: (bytes: Uint8Array) => Promise<string>;
-  /** Told of an effect that goes on after its call was answered: what it changes until then, or until the turn ends, is the turn's. */
+  /**
+   * Reports an effect that continues after its call was answered. What it changes before `until` resolves or the turn ends counts
+   * as the turn's.
+   */
   lasts?: (until: Promise<void>) => void;
 }
 
-/** A place in the file system that a call reaches, as the model spelled it. */
+/** A path that a call accesses, as the model spelled it. */
 export interface Touch {
   path: string;
   how: "read" | "write";
 }
 
-/** What a call may change, as the model spelled it: these very files and folders, or with `below` anything in them. */
+/** The paths that a call may change, as the model spelled them; with `below`, also anything in them. */
 export interface Writes {
   paths: readonly string[];
   below?: true;
 }
 
-/** A tool as a feature brings it. */
+/** A tool, as a feature defines it. */
 export interface Tool<S extends z.ZodObject = z.ZodObject> {
   name: string;
   description: string;
   schema: S;
   /**
-   * The JSON Schema that a model is shown, for a tool that somebody else describes. `schema` then checks the arguments as it
-   * stands; without this the model is shown `schema` itself, and no other arguments are taken.
+   * The JSON Schema to show the model, for a tool described by somebody else; `schema` then checks the arguments unchanged.
+   * If missing, the model is shown `schema`, and unknown arguments are refused.
    */
   parameters?: Record<string, unknown>;
-  /** The MCP server that does the work, outside the sandbox that commands are held in. */
+  /** The MCP server that does the work, outside the sandbox for commands. */
   server?: string;
   /** A "read" may be run again after a crash; an "effect" never is. */
   kind: "read" | "effect" | ((args: z.output<S>) => "read" | "effect");
   /**
-   * The paths a call reaches, so that the policy can judge them. A tool without it reaches none of the model's choosing, or
-   * judges them itself when it opens them and throws a Refusal.
+   * The paths that a call accesses, for the policy to check. A tool without it accesses no path chosen by the model, or checks
+   * paths itself as it opens them and throws a Refusal.
    */
   touches?: (args: z.output<S>) => Touch[];
-  /** The same tool without its effects, for the mode "plan". A tool whose every call is an effect has none. */
+  /** The same tool without its effects, for the mode "plan". Missing if every call is an effect. */
   reading?: Tool;
-  /** What an effect may change in people's folders, so that it can be undone; missing for one that changes nothing there. */
+  /** What an effect may change in the user's folders, so that it can be undone. Missing if it changes nothing there. */
   writes?: (args: z.output<S>) => Writes;
-  /** It works on the files or the processes of the host that the agent is on. */
+  /** The tool works with files or processes on the host where the agent runs. */
   onHost?: true;
   deadlineMs: number | ((args: z.output<S>) => number);
-  /** Called when the turn of a message, task or step is over, before anything is made of what it did. */
+  /** Called when the turn of a message, task or step is over, before its changes are evaluated. */
   turnEnded?: (owner: string) => Promise<void>;
-  /** Answers with the text the model reads. Throws a ToolError when it could not do it. */
+  /** Returns the text for the model. Throws a ToolError on failure. */
   run: (args: z.output<S>, context: ToolContext) => Promise<string>;
 }
 
-/** A failure the model can act on: its message is what the model reads. */
+/** A failure that the model can act on: it reads the message. */
 export class ToolError extends Error {
   override readonly name = "ToolError";
 }
 
-/** A failure after which nobody knows whether an effect took place. */
+/** A failure that leaves open whether the effect took place. */
 export class UnknownOutcome extends ToolError {}
 
-/** A call that may not be made, so that nothing of it was done. */
+/** The call is not allowed, and nothing was done. */
 export class Refusal extends ToolError {}
 
-/** Lets the handler's arguments be inferred from the schema. */
+/** Infers the handler's arguments from the schema. */
 export function tool<S extends z.ZodObject>(definition: Tool<S>): Tool {
   return definition as unknown as Tool;
 }
 
-/** What is left of these tools where nothing may be changed. */
+/** The tools that remain when nothing may be changed. */
 export function readingTools(tools: readonly Tool[]): Tool[] {
   return tools.flatMap((each) => (each.kind === "read" ? [each] : each.reading ? [each.reading] : []));
 }

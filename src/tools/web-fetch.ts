@@ -11,7 +11,7 @@ import { fromOutside } from "../lib/untrusted.ts";
 import { type Tool, type ToolContext, ToolError, tool } from "./tool.ts";
 
 export interface WebFetchDeps {
-  /** The hosts and networks the user has opened; asked on every connection. */
+  /** The hosts and networks that the user has opened; read for every connection. */
   allow: () => readonly string[];
   resolve?: (host: string) => Promise<{ address: string; family: number }[]>;
   capMs?: number;
@@ -21,7 +21,7 @@ export interface WebFetchDeps {
 const HOPS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** Fetches a page of the public web as text. Every address is judged on every hop: by the rules, and when it is connected to. */
+/** Fetches a public web page as text. Every address is checked on every hop: by the rules, and when connecting to it. */
 export function webFetch({ allow, resolve = resolveName, capMs = 15_000, maxBytes = 5_000_000 }: WebFetchDeps): Tool {
   const judge = (host: string, address: string): Error | undefined =>
     isPublic(address) || isAllowed(allow(), host, address)
@@ -42,7 +42,7 @@ export function webFetch({ allow, resolve = resolveName, capMs = 15_000, maxByte
     async run({ url, max_length }, { signal, whyNot }) {
       const slow = AbortSignal.timeout(capMs);
       const stop = AbortSignal.any([signal, slow]);
-      // Loaded when first needed: a daemon that fetches nothing starts without them.
+      // Loaded on first use, since a daemon that fetches nothing can start without it.
       const { Agent, request } = (await import("undici")).default;
       const agent = new Agent({
         connect: { lookup: judgedLookup(resolve, judge), timeout: capMs },
@@ -75,7 +75,7 @@ interface Following {
   request: Request;
   agent: Agent;
   judge: Judge;
-  /** Says why the rules for addresses do not let it go on to another one. */
+  /** Why the user's rules do not allow a redirect to another address. */
   whyNot: ToolContext["whyNot"];
   signal: AbortSignal;
   maxBytes: number;
@@ -84,7 +84,7 @@ interface Following {
 async function follow(first: URL, { request, agent, judge, whyNot, signal, maxBytes }: Following): Promise<Page> {
   let url = first;
   for (let hop = 0; hop <= HOPS; hop += 1) {
-    // A literal address is connected to without being looked up, so it is judged here.
+    // A literal address is connected to without a lookup, so it is checked here.
     const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
     const refusal = isIP(host) ? judge(host, host) : undefined;
     if (refusal) throw refusal;
@@ -103,7 +103,7 @@ async function follow(first: URL, { request, agent, judge, whyNot, signal, maxBy
       return { url, status: statusCode, type: (one(headers["content-type"]) ?? "").toLowerCase(), bytes, cut };
     }
     body.on("error", () => {
-      // The body of a redirect is not wanted, nor is what becomes of it.
+      // Neither the body of a redirect nor its errors matter.
     });
     body.destroy();
     url = addressOf(location, url);
@@ -119,7 +119,7 @@ async function follow(first: URL, { request, agent, judge, whyNot, signal, maxBy
 type Request = typeof import("undici").request;
 type Judge = (host: string, address: string) => Error | undefined;
 
-/** Looks a name up once, judges every answer, and hands on exactly what was judged. */
+/** Looks a name up once, checks every address, and passes on exactly those that were checked. */
 function judgedLookup(resolve: NonNullable<WebFetchDeps["resolve"]>, judge: Judge): LookupFunction {
   return (host, options, done) => {
     resolve(host).then(
@@ -144,7 +144,7 @@ function addressOf(text: string, base?: URL): URL {
   try {
     url = new URL(text, base);
   } catch {
-    // Not an address: said in words below. What a server wrote is not repeated outside its marks.
+    // Not an address, as explained below. Text from a server is not repeated outside its marks.
     throw new ToolError(
       base
         ? "The page leads on to something that is no web address."
@@ -161,7 +161,7 @@ function addressOf(text: string, base?: URL): URL {
   return url;
 }
 
-/** Reads a body, unpacked, up to a size; counts while it streams, so that nothing grows in memory first. */
+/** Reads and decompresses a body up to a size, counting while it streams, so that memory use stays bounded. */
 async function take(body: Stream, encoding: string | undefined, maxBytes: number): Promise<{ bytes: Buffer; cut: boolean }> {
   const unpack = unpackerOf(encoding);
   const source = unpack ? body.pipe(unpack) : body;
@@ -181,7 +181,7 @@ async function take(body: Stream, encoding: string | undefined, maxBytes: number
     }
   } finally {
     body.on("error", () => {
-      // Cutting a body short is reported by it as an error.
+      // A body that is cut short reports this as an error.
     });
     body.destroy();
     unpack?.destroy();
@@ -220,7 +220,7 @@ async function present({ url, status, type, bytes, cut }: Page, limit: number): 
   return text;
 }
 
-/** What a server calls its answer, if that is a type and not a sentence: this is told outside the marks around what is fetched. */
+/** The content type that a server gives, if it looks like one: it is shown outside the marks around the fetched text. */
 function mimeIn(type: string): string {
   return /^\s*([\w.+-]{1,40}\/[\w.+-]{1,60})\s*(?:;|$)/.exec(type)?.[1] ?? "";
 }
@@ -241,7 +241,7 @@ function decode(bytes: Buffer, type: string): string {
   try {
     return new TextDecoder(named ?? "utf-8").decode(bytes);
   } catch {
-    // A name of an encoding that nobody knows: most of the web is UTF-8.
+    // The encoding is unknown, and most of the web is UTF-8.
     return new TextDecoder().decode(bytes);
   }
 }

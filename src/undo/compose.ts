@@ -7,12 +7,12 @@ import type { Seen, ShadowIndex } from "./shadow-index.ts";
 
 export interface AddDeps {
   index: ShadowIndex;
-  /** How large files were before, by what the index was told of them. */
+  /** The sizes of files before the effect, as the index recorded them. */
   sizes: ReadonlyMap<string, number>;
-  /** Permissions before and after that git would not know. */
+  /** Permissions before and after that git does not record. */
   permissions: ReadonlyMap<string, number>;
   after: ReadonlyMap<string, number>;
-  /** Who else may have made a change. */
+  /** Another owner that may have made a change. */
   claimed: (path: string) => string | undefined;
 }
 
@@ -20,7 +20,7 @@ const REPOSITORY = "160000";
 const MIXED = "somebody else changed it while this went on";
 const CONVERTED = "git stores it in another form; git checkout brings its committed version back";
 
-/** What an owner did to each file, with one more effect. */
+/** Adds one more effect to an owner's changes to each file. */
 export async function addChanges(
   { files, place }: TurnChanges & { place: ChangedFolder },
   seen: readonly Seen[],
@@ -55,8 +55,8 @@ const withPermissions = (entry: Entry | null, permissions: number | undefined): 
   entry && permissions !== undefined ? { ...entry, permissions } : entry;
 
 /**
- * The files as their bytes were, where the user's index holds them in another form, such as with other line ends or by Git LFS.
- * Their sizes tell; null for one whose bytes nobody knows.
+ * The exact bytes of files that the user's index stores in another form, such as with other line ends or in Git LFS. Such files
+ * are found by their sizes; null if nobody knows the bytes.
  */
 async function exactBefore(
   seen: readonly Seen[],
@@ -67,7 +67,7 @@ async function exactBefore(
   const files = seen.flatMap(({ path, before }) => (before?.mode.startsWith("100") ? [{ path, before }] : []));
   if (files.length === 0) return exact;
   const lengths = await index.lengths([...new Set(files.map(({ before }) => before.oid))]);
-  // An index says 0 for a file that was written in the same moment as itself.
+  // An index records the size 0 for a file that was written at the same moment as the index.
   const doubtful = files.filter(({ path, before }) => {
     const size = sizes.get(path);
     return size !== undefined && size !== 0 && size !== lengths.get(before.oid);

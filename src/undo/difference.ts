@@ -6,7 +6,7 @@ const DIFF = ["-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff
 const MOST_CHARACTERS = 400_000;
 const GONE = "(git no longer holds what was changed here, so it cannot be shown)";
 
-/** What an owner changed in one folder, as people read it. */
+/** What an owner changed in one folder: a diff for people, and the list of files. */
 export async function readDifference(
   { root, files, place: { commit } }: TurnChanges & { place: ChangedFolder },
   git: Git,
@@ -42,7 +42,7 @@ export async function readDifference(
   return { text: isAlone || body === "" ? body : `# ${root}\n${body}`, files: listed };
 }
 
-/** Which files are binary, and what renamed ones were called before. */
+/** The binary files, and the former names of renamed ones. */
 function countsIn(text: string): { binary: Set<string>; renamed: Map<string, string> } {
   const binary = new Set<string>();
   const renamed = new Map<string, string>();

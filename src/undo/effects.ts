@@ -19,32 +19,32 @@ import { lookAt, openShadowIndex, plainPlace, type Seen, type ShadowIndex } from
 export interface EffectsDeps {
   rows: TurnChangesRows;
   git: Git;
-  /** Where IO keeps what it needs for an undo, a folder for each record. */
+  /** Where IO keeps what an undo needs, with a folder for each record. */
   folder: string;
-  /** The data folder: what lies in it is nobody's project. */
+  /** The data folder; nothing in it is part of a project. */
   home: string;
   log: Log;
   now: () => Date;
 }
 
-/** An effect that goes on in a folder, or several of one owner. */
+/** One or more effects of an owner that are running in a folder. */
 export interface OpenEffect {
   row: TurnChanges;
   index: ShadowIndex;
   depth: number;
   paths: string[] | null;
   tree: string;
-  /** Permissions before it that git would not know. */
+  /** Permissions before it that git does not record. */
   permissions: Map<string, number>;
-  /** Other repositories inside the folder, which its own knows nothing of: they are kept by themselves. */
+  /** Other repositories inside the folder, which its own does not record; they are kept separately. */
   nested: string[];
-  /** Effects of other owners in the same folder meanwhile. */
+  /** Effects of other owners in the same folder at the same time. */
   others: Set<OpenEffect>;
 }
 
-/** So much of a folder is kept at once, besides what its repository holds already. */
+/** The most that is kept of a folder at once, besides what its repository already stores. */
 const MOST = { files: 20_000, bytes: 200_000_000 };
-/** A change of more files is not kept. */
+/** If an effect changes more files, its changes are not kept. */
 const MOST_CHANGED = 5_000;
 const MOST_NOTES = 20;
 const LEFTOVER = /^\..{1,40}\.[0-9a-f]{12}\.tmp$/s;
@@ -52,10 +52,10 @@ export const LIMITS_NOTE =
   "Files that .gitignore names are not kept, nor what commands wrote outside of these folders: an undo leaves both as they are.";
 const INTERRUPTED_NOTE = "IO was stopped while this went on; what changed here until it was started again counts as its work.";
 
-/** Nobody else has the same ref: owners are unique, and the number tells its folders apart. */
+/** Unique, because owners are unique and the number distinguishes an owner's folders. */
 const refOf = ({ owner, seq }: Pick<TurnChanges, "owner" | "seq">): string => `refs/io/undo/${owner}/${seq}`;
 
-/** Keeps a folder as it is before an effect, and finds out afterwards what the effect did to it. */
+/** Snapshots a folder before an effect, and finds out afterwards what the effect changed. */
 export function createEffects({ rows, git, folder, home, log, now }: EffectsDeps) {
   const open = new Map<string, OpenEffect>();
   const keyOf = (owner: string, root: string) => `${owner}\0${root}`;
@@ -136,7 +136,7 @@ export function createEffects({ rows, git, folder, home, log, now }: EffectsDeps
     rows.save({ ...row, files, place: { ...place, commit }, open: null });
   }
 
-  /** Finishes what an effect of an earlier life left, as far as it can be known. */
+  /** Completes the record of an effect that a restart interrupted, as far as it can be known. */
   async function recover(row: TurnChanges): Promise<void> {
     if (row.open === null || row.place === null) return;
     sweepTemporaries(row.root, row.open.paths ?? []);
@@ -152,14 +152,14 @@ export function createEffects({ rows, git, folder, home, log, now }: EffectsDeps
     end,
     recover,
     isOpen: (owner: string, root: string) => open.has(keyOf(owner, root)),
-    /** Whose effects go on in a folder now. */
+    /** The owners whose effects are running in a folder. */
     busyIn: (root: string): string[] => [...open.values()].filter(({ row }) => row.root === root).map(({ row }) => row.owner),
     indexOf,
     folderOf,
   };
 }
 
-/** Why a folder is not kept, or where its states are. */
+/** Where a folder's snapshots are stored, or why it has none. */
 async function placeFor(
   root: Root,
   own: string,
@@ -175,7 +175,7 @@ function whyHome(folder: string, home: string): string | undefined {
   return isWithin(folder, realOf(homedir())) ? "it holds your home" : undefined;
 }
 
-/** Takes what differs from the index into it; a merge in progress leaves files with several versions, which become one. */
+/** Updates the index with all differences. Files that an unfinished merge left with several versions become one. */
 async function sync(index: ShadowIndex, row: TurnChanges, paths: string[] | null, keep?: { parent: string | undefined }) {
   const take = async (more: readonly string[]) => {
     const differing = await index.differing(paths);
@@ -194,13 +194,13 @@ async function sync(index: ShadowIndex, row: TurnChanges, paths: string[] | null
 interface HiddenFiles {
   row: TurnChanges;
   place: ChangedFolder;
-  /** What was taken before they were seen. */
+  /** The result before these files were seen. */
   first: Sorted;
   all: string[] | null;
   hidden: string[];
 }
 
-/** The same once more, with files that the user has git overlook. */
+/** Repeats this with the files that the user has told git to overlook. */
 async function syncHidden(index: ShadowIndex, { row, place, first, all, hidden }: HiddenFiles) {
   await index.see(hidden);
   const { sorted, tree } = await sync(index, row, all, { parent: place.commit });
@@ -208,7 +208,7 @@ async function syncHidden(index: ShadowIndex, { row, place, first, all, hidden }
   return { sorted: { ...sorted, permissions, leftOut: [...first.leftOut, ...sorted.leftOut] }, tree };
 }
 
-/** What is kept by itself is not left out. */
+/** Notes what is not kept, except repositories that are kept separately. */
 function noteLeftOut(row: TurnChanges, all: Sorted["leftOut"], nested: readonly string[]): void {
   const leftOut = all.filter(({ path }) => !nested.includes(path));
   for (const why of new Set(leftOut.map((each) => each.why))) {
@@ -217,7 +217,7 @@ function noteLeftOut(row: TurnChanges, all: Sorted["leftOut"], nested: readonly 
   }
 }
 
-/** Whether another effect in the same folder may have made a change that is seen by this one too. */
+/** Whether another effect in the same folder may have made a change that this one sees too. */
 function claims(other: OpenEffect, path: string, own: string[] | null): boolean {
   return other.paths === null ? own === null : other.paths.some((each) => isWithin(each, path));
 }
@@ -226,7 +226,7 @@ export function addNote(row: TurnChanges, note: string): void {
   if (!row.notes.includes(note) && row.notes.length < MOST_NOTES) row.notes = [...row.notes, note];
 }
 
-/** Takes away the half-written files of an edit that was killed. */
+/** Removes the half-written files of an edit that was killed. */
 export function sweepTemporaries(root: string, paths: readonly string[]): void {
   for (const path of new Set(paths)) {
     const folder = openBelow(root, dirname(path));

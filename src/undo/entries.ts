@@ -9,14 +9,14 @@ import { statsOf } from "../lib/pinned/list.ts";
 import { openPlain } from "../lib/pinned/read.ts";
 import type { ChangedFolder, Entry } from "../store/turn-changes.ts";
 
-/** A larger file is not kept. */
+/** The largest file that is kept, in bytes. */
 export const LARGEST = 20_000_000;
 const LINK = "120000";
 const CHUNK = 1_000_000;
 
 export type Found = { entry: Entry | null } | { unreadable: string };
 
-/** What stands at a path below a root now, as git would keep it. A link on the way to it means that nothing does. */
+/** The current file at a path below a root, as git would store it; null if there is none, or if a link leads to it. */
 export async function entryAt(
   root: string,
   path: string,
@@ -46,7 +46,7 @@ export async function entryAt(
   }
 }
 
-/** Whether two are the same file; whose permissions git would not know do not count. */
+/** Whether two entries are the same file; permissions that git does not record do not count. */
 export function isSame(one: Entry | null, other: Entry | null, { fileMode }: Pick<ChangedFolder, "fileMode">): boolean {
   if (one === null || other === null) return one === other;
   const kindOf = ({ mode }: Entry) => (fileMode || mode === LINK ? mode : "100644");
@@ -56,13 +56,13 @@ export function isSame(one: Entry | null, other: Entry | null, { fileMode }: Pic
 export interface Sorted {
   gone: string[];
   there: string[];
-  /** Permissions that git would not know. */
+  /** Permissions that git does not record. */
   permissions: Map<string, number>;
   /** What cannot be kept, and why. */
   leftOut: { path: string; why: string }[];
 }
 
-/** Which of these paths can be kept, by what stands there now. */
+/** Sorts paths by whether they can be kept, judging by what is there now. */
 export async function sortPaths(root: string, paths: readonly string[], most: { files: number; bytes: number }): Promise<Sorted> {
   const sorted: Sorted = { gone: [], there: [], permissions: new Map(), leftOut: [] };
   const breathe = createBreath();
@@ -77,12 +77,12 @@ export async function sortPaths(root: string, paths: readonly string[], most: { 
         continue;
       }
       const folder = folders.has(dirname(path)) ? folders.get(dirname(path)) : openBelow(root, dirname(path));
-      // Handles are few: only the latest folders are held.
+      // Handles are scarce, so only the latest folders are held open.
       if (folders.size > 200) closeAll(folders);
       folders.set(dirname(path), folder);
       const stats = folder && statsOf(folder, basename(path));
       if (!stats) sorted.gone.push(path);
-      // Where a file was stands a folder now; only a repository in it counts as one thing.
+      // A folder has replaced a file; only if it is a repository does it count as one entry.
       else if (stats.isDirectory()) (hasEntry(root, path, ".git") ? sorted.there : sorted.gone).push(path);
       else if (stats.isSymbolicLink()) sorted.there.push(path);
       else if (!stats.isFile()) sorted.leftOut.push({ path, why: "no regular file" });
@@ -110,9 +110,9 @@ function closeAll(folders: Map<string, Folder | undefined>): void {
 
 export const NESTED = "another git repository inside this one";
 
-/** Names that are no paths of a project's files. */
+/** Why a name is not the path of a project's file. */
 function whyNot(path: string): string | undefined {
-  // Git lists nothing else as a folder.
+  // Git lists nothing else with a slash at the end.
   if (/[^/]\/$/.test(path) && whyNot(path.slice(0, -1)) === undefined) return NESTED;
   if (path.includes("\ufffd")) return "its name is not valid UTF-8";
   const parts = path.split("/");
@@ -137,7 +137,7 @@ async function hashOf(folder: Folder, name: string, hash: ChangedFolder["hash"],
     const buffer = Buffer.allocUnsafe(Math.min(CHUNK, Math.max(stats.size, 1)));
     for (let left = stats.size; left > 0; ) {
       const read = readSync(handle, buffer, 0, Math.min(buffer.length, left), null);
-      // It was cut off meanwhile, so it is not what it was.
+      // The file was truncated meanwhile, so it has changed.
       if (read === 0) return undefined;
       sum.update(buffer.subarray(0, read));
       left -= read;

@@ -13,7 +13,7 @@ export type KeeperDeps = Omit<EffectsDeps, "now"> & Partial<Pick<EffectsDeps, "n
 
 const OWNER = /^[mt]_[0-9a-z]+$/;
 
-/** Keeps what calls may change, one step at a time for each owner and folder. */
+/** Snapshots what calls may change, one step at a time for each owner and folder. */
 export function createKeeper({ now = () => new Date(), ...deps }: KeeperDeps) {
   const { rows, git, home, log } = deps;
   const effects = createEffects({ ...deps, now });
@@ -31,7 +31,7 @@ export function createKeeper({ now = () => new Date(), ...deps }: KeeperDeps) {
     return turn;
   };
 
-  /** Keeps a folder, and with it the checkouts of other repositories inside it where a command may change anything. */
+  /** Snapshots a folder and, if a command may change anything in it, the checkouts of other repositories inside it. */
   async function keep(owner: string, root: Root, begun: OpenEffect[]): Promise<void> {
     if (isWithin(realOf(home), root.path)) return;
     const effect = await inTurn(owner, root.path, async () => {
@@ -59,7 +59,7 @@ export function createKeeper({ now = () => new Date(), ...deps }: KeeperDeps) {
   }
 
   return {
-    /** Keeps what a call may change as it is now; answers with what to do once the call has ended. Never rejects. */
+    /** Snapshots what a call may change, before it runs; returns a function to call when the call has ended. Never rejects. */
     async before(owner: string, writes: Writes, scope: Pick<ToolScope, "cwd">): Promise<() => void> {
       const begun: OpenEffect[] = [];
       try {
@@ -75,9 +75,9 @@ export function createKeeper({ now = () => new Date(), ...deps }: KeeperDeps) {
           );
       };
     },
-    /** Waits until what has ended is written down, and does something that no effect of the owner in that folder interrupts. */
+    /** Waits until everything that ended is recorded, then does work that no effect of the owner in that folder interrupts. */
     alone: inTurn,
-    /** The same for work that writes the folder: effects of others wait for it. */
+    /** The same for work that writes to the folder: effects of other owners wait for it. */
     restoring: <T>(owner: string, root: string, work: () => Promise<T>): Promise<T> =>
       inTurn(owner, root, () => {
         const done = work();
@@ -87,7 +87,7 @@ export function createKeeper({ now = () => new Date(), ...deps }: KeeperDeps) {
         return done;
       }),
     recover: (row: TurnChanges) => inTurn(row.owner, row.root, () => effects.recover(row)),
-    /** The index of an owner that has ended is not needed any more. */
+    /** Deletes the indexes of an owner that has ended, which no longer needs them. */
     settle(owner: string): void {
       for (const { root } of rows.of(owner)) {
         const work = inTurn(owner, root, async () => {
@@ -97,7 +97,7 @@ export function createKeeper({ now = () => new Date(), ...deps }: KeeperDeps) {
         work.catch((error: unknown) => log.warn("an index of ours could not be taken away", { owner, error: messageOf(error) }));
       }
     },
-    /** Waits for what has ended until now to be written down. */
+    /** Waits until everything that has ended so far is recorded. */
     caughtUp: async (): Promise<void> => void (await Promise.all(pending)),
     async close(): Promise<void> {
       while (pending.size > 0) await Promise.all(pending);

@@ -20,9 +20,9 @@ export interface Kept {
 }
 
 export interface Restored {
-  /** The paths that were brought back. */
+  /** The paths that were restored. */
   files: string[];
-  /** Those that were as wanted already. */
+  /** The paths that were already as wanted. */
   already: string[];
   kept: Kept[];
 }
@@ -30,7 +30,7 @@ export interface Restored {
 export interface RestoreDeps {
   row: TurnChanges & { place: ChangedFolder };
   index: ShadowIndex;
-  /** Told once before the first file is touched. */
+  /** Called once, before the first file is changed. */
   onBegin: () => void;
 }
 
@@ -42,7 +42,7 @@ interface Step {
   to: Entry | null;
 }
 
-/** Brings files back to what they were before, or after, an owner's work: those that are still as it left them. */
+/** Restores files to their state before, or after, an owner's work; only those that nobody has changed since. */
 export async function restore({ row, index, onBegin }: RestoreDeps, direction: Direction): Promise<Restored> {
   const { root, place } = row;
   const { steps, already, kept } = await plan(row, direction);
@@ -53,7 +53,7 @@ export async function restore({ row, index, onBegin }: RestoreDeps, direction: D
   const files: string[] = [];
   const breathe = createBreath();
   const numbered = steps.map((step, at) => ({ ...step, source: join(out, String(at)) }));
-  // What is to go makes room for what is to come: a file may stand where a folder was.
+  // Deletes before it creates: a file may take the place of a folder.
   for (const step of [...numbered.filter(({ to }) => to === null), ...numbered.filter(({ to }) => to !== null)]) {
     await breathe();
     const why = await apply(root, place, step);
@@ -87,7 +87,7 @@ const endsOf = ({ before, after }: Change, direction: Direction) =>
 
 class Changed extends Error {}
 
-/** Writes one file, if it is still what it is to be brought back from; says why not otherwise. */
+/** Restores one file if it is still in the expected state; otherwise says why not. */
 async function apply(
   root: string,
   place: ChangedFolder,
@@ -128,14 +128,14 @@ async function apply(
   }
 }
 
-/** The permissions a file had, as far as they are known; else those it has, as a program or not. */
+/** The file's former permissions, if known; otherwise its current ones, executable or not as the mode says. */
 function modeOf({ mode, permissions }: Entry, now: bigint): bigint {
   if (permissions !== undefined) return BigInt(permissions);
-  // Whoever may read a program may run it, as git has it.
+  // As in git, whoever may read a program may run it.
   return mode === "100755" ? now | ((now & 0o444n) >> 2n) : now & ~0o111n;
 }
 
-/** Takes away folders that hold nothing any more, as git does. */
+/** Removes folders that are now empty, as git does. */
 function removeEmpty(root: string, path: string): void {
   for (let at = path; at !== "." && at !== ""; at = dirname(at)) {
     try {
@@ -145,7 +145,7 @@ function removeEmpty(root: string, path: string): void {
       withFolder(above.path, (folder) => rmdirSync(folder.entry(basename(at))));
     } catch (error) {
       if (codeOf(error) === undefined) throw error;
-      // Something is in it, or it may not be taken away: it stays, and so do those above it.
+      // It is not empty, or may not be removed: it stays, and so do the folders above it.
       return;
     }
   }

@@ -16,26 +16,26 @@ import type { ToolScope, Writes } from "../tools/tool.ts";
 export interface Root {
   path: string;
   kind: "git" | "folder";
-  /** What it may change there, relative to it; null for anything. */
+  /** The paths that it may change there, relative to the root; null for any. */
   paths: string[] | null;
 }
 
-/** Of a folder without git no more is kept. */
+/** A folder without git that has more than this is not kept. */
 const MOST_ENTRIES = 2_000;
 const MOST_BYTES = 50_000_000;
 const MOST_SUBMODULES = 10;
 export const MOST_NESTED = 10;
 
 /**
- * The folders in which a call may change something: repositories by their tops, others by themselves. A repository that holds
- * the user's home or IO's is not the project of what lies in it, as in `projectAround`.
+ * The folders in which a call may change something: the tops of repositories, and other folders themselves. As in
+ * `projectAround`, a repository that contains the user's home or IO's is not the project of what is in it.
  */
 export function rootsOf({ paths, below }: Writes, { cwd }: Pick<ToolScope, "cwd">, ioHome: string): Root[] {
   const homes = [realOf(homedir()), realOf(ioHome)];
   const roots = new Map<string, Root>();
   for (const path of paths) {
     const spelled = locate(path, cwd);
-    // Only the folder's links are followed: a link at the end is itself what is changed, or leads where a write goes.
+    // Links before the end are followed. A link at the end may itself be changed, or lead to what a write changes.
     const places = below ? [realOf(spelled)] : [...new Set([`${realOf(dirname(spelled))}/${nameOf(spelled)}`, realOf(spelled)])];
     for (const real of places) {
       const folder = below ? real : existingAbove(dirname(real));
@@ -52,14 +52,14 @@ export function rootsOf({ paths, below }: Writes, { cwd }: Pick<ToolScope, "cwd"
   return [...roots.values()];
 }
 
-/** The checkouts of other repositories inside one, which its own tree knows nothing of. */
+/** The submodules checked out in a repository, whose files its own tree does not record. */
 export async function submoduleRoots(git: Git, root: string, commonDir: string): Promise<Root[]> {
   if (!lstatSync(`${root}/.gitmodules`, { throwIfNoEntry: false })?.isFile()) return [];
   const found = (await submodulesOf(git, root)).filter(({ folder }) => submoduleAt({ root, commonDir }, folder) !== undefined);
   return found.slice(0, MOST_SUBMODULES).map(({ folder }) => ({ path: `${root}/${folder}`, kind: "git", paths: null }));
 }
 
-/** Why a folder without git is too much to be kept; undefined for one that is not. */
+/** Why a folder without git is too large to be kept; undefined if it is not. */
 export async function whyTooMuch(path: string): Promise<string | undefined> {
   let entries = 0;
   let bytes = 0;
@@ -71,7 +71,7 @@ export async function whyTooMuch(path: string): Promise<string | undefined> {
       folder = openFolder(at);
     } catch (error) {
       if (codeOf(error) === undefined) throw error;
-      // Closed to us, or gone by now.
+      // Inaccessible, or already gone.
       continue;
     }
     try {
@@ -89,7 +89,7 @@ export async function whyTooMuch(path: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** Repositories that lie in one without being part of it, named with a slash at their ends, with all that is theirs below it. */
+/** Repositories inside another that are not part of it, each with everything in it. Git lists them with a slash at the end. */
 export function nestedRoots(root: string, commonDir: string, folders: readonly string[]): Root[] {
   const plain = folders.map((folder) => folder.replace(/\/$/, ""));
   const own = plain.filter((folder) => submoduleAt({ root, commonDir }, folder) !== undefined);
@@ -98,7 +98,7 @@ export function nestedRoots(root: string, commonDir: string, folders: readonly s
 
 const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 
-/** Several edits below the folder that somebody stands in belong together. */
+/** Edits anywhere below the working folder belong together, in one root. */
 function plainTop(folder: string, cwd: string): string {
   return isWithin(cwd, folder) && isFolder(cwd) ? cwd : folder;
 }
@@ -111,7 +111,7 @@ function isFolder(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch {
-    // It cannot exist, or may not be looked at.
+    // It cannot exist, or is inaccessible.
     return false;
   }
 }

@@ -12,26 +12,26 @@ import { realOf } from "../lib/real-path.ts";
 import type { ExecResult } from "../process/exec.ts";
 import type { Change, ChangedFolder, Entry } from "../store/turn-changes.ts";
 
-/** Of a repository with 300,000 files. */
+/** Enough for a repository with 300,000 files. */
 const MAX_INDEX_BYTES = 50_000_000;
 const MAX_OUTPUT = 40_000_000;
 const DEADLINE_MS = 30_000;
-/** Nothing that a repository's attributes name is run, and every byte is kept as it is. */
+/** Runs nothing that a repository's attributes name, and keeps every byte as it is. */
 const ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding\n";
 const SETTINGS = ["core.autocrlf=false", "core.splitIndex=false", "core.untrackedCache=false", "core.quotePath=false"];
 const AUTHOR = { NAME: "IO", EMAIL: "io@localhost" };
 
-/** What no folder without git is expected to bring back. */
+/** Folders that an undo does not restore in a folder without git. */
 const PLAIN_EXCLUDES = "node_modules/\n.venv/\n";
 
 const GIT = '"$0" --no-pager';
-/** Where a repository is, and how its file system is. */
+/** Prints where a repository is, and the properties of its file system. */
 const LOOK = `${GIT} rev-parse --show-toplevel --git-dir --git-common-dir --git-path index --show-object-format || exit
 ${GIT} config --get core.fileMode
 exit 0`;
 const STAGE = `if [ -s "$IO_DIR/gone" ]; then ${GIT} update-index -z --index-info <"$IO_DIR/gone" || exit; fi
 if [ -s "$IO_DIR/there" ]; then ${GIT} update-index --add --remove --replace -z --stdin <"$IO_DIR/there" || exit; fi`;
-/** Leads the ref to a commit of a tree; the ref is the user's repository's, everything else is told by our own folder. */
+/** Moves the ref to a commit of a tree. The ref is in the user's repository; everything else comes from our own folder. */
 const KEEP = `commit=$(${GIT} commit-tree "$tree" \${parent:+-p "$parent"} -m kept </dev/null) || exit
 (unset GIT_WORK_TREE GIT_OBJECT_DIRECTORY GIT_INDEX_FILE; GIT_DIR="$IO_REPOSITORY" exec ${GIT} update-ref "$IO_REF" "$commit") || exit`;
 const SEE = `${GIT} update-index --no-assume-unchanged -z --stdin <"$IO_DIR/there" || exit
@@ -53,7 +53,7 @@ const EXTRACT = `rm -f "$GIT_INDEX_FILE"
 ${GIT} update-index -z --index-info <"$IO_DIR/wanted" || exit
 exec ${GIT} checkout-index -a -f --prefix="$IO_DIR/out/"`;
 
-/** A file that differs between the moments before and after an effect. */
+/** A file that an effect changed, before and after. */
 export interface Seen {
   path: string;
   before: Entry | null;
@@ -62,15 +62,15 @@ export interface Seen {
 
 export interface ShadowIndexDeps {
   git: Git;
-  /** A folder of IO's for this one record. */
+  /** IO's folder for this record. */
   folder: string;
   root: string;
   place: ChangedFolder;
-  /** What the ref that keeps everything is called. */
+  /** The name of the ref that keeps everything. */
   ref: string;
 }
 
-/** Finds the repository at a folder, and how it is to be told of it; or says why it cannot be. */
+/** Finds the repository at a folder and how to address it, or says why it cannot be used. */
 export async function lookAt(git: Git, root: string): Promise<ChangedFolder | { why: string }> {
   const looked = await git.run(root, [], { script: LOOK, deadlineMs: DEADLINE_MS });
   if (looked.code !== 0) return { why: said(looked) };
@@ -94,7 +94,7 @@ export function plainPlace(folder: string): ChangedFolder {
   return { kind: "folder", gitDir, objects: join(gitDir, "objects"), hash: "sha1", fileMode: true };
 }
 
-/** Git for somebody's folder, told where everything is by our own. */
+/** Git for the user's folder, with our own git folder and index, and the objects of its repository. */
 function shadowGit({ git, folder, root, place: { kind, objects }, ref }: ShadowIndexDeps) {
   const own = join(folder, "git");
   const index = join(folder, "index");
@@ -121,8 +121,8 @@ function shadowGit({ git, folder, root, place: { kind, objects }, ref }: ShadowI
 }
 
 /**
- * Git with an index of our own for somebody's folder. The user's index, branches, stash, hooks, filters and settings play no
- * part: objects are written to the repository, and one ref.
+ * Git with our own index for the user's folder. The user's index, branches, stash, hooks, filters and settings play no part;
+ * only objects and one ref are written to the repository.
  */
 export function openShadowIndex(deps: ShadowIndexDeps) {
   const { git, folder, root, place } = deps;
@@ -141,51 +141,51 @@ export function openShadowIndex(deps: ShadowIndexDeps) {
   };
 
   return {
-    /** Makes the folder, and an index that begins with what the user's knows of each file, which saves reading them all. */
+    /** Creates the folder and an index. It starts as a copy of the user's index, which saves reading all files. */
     make: () => makeIndex(folder, place),
-    /** The paths that differ from the index; a repository inside, of which this one knows nothing, with a slash at its end. */
+    /** The paths that differ from the index. A repository inside that this one does not record ends with a slash. */
     async differing(paths: readonly string[] | null): Promise<string[]> {
       const only = paths === null ? [] : ["--", ...paths];
-      // Side by side, and the first of them with all processors.
+      // In parallel; the first command alone uses all processors.
       const listed = await Promise.all([
         must(["diff-files", "--name-only", "--ignore-submodules=dirty", "-z", ...only]),
         must(["ls-files", "-o", "--exclude-standard", "-z", ...only]),
       ]);
       return [...new Set(listed.join("").split("\0"))].filter((path) => path !== "");
     },
-    /** The files that the user has git overlook, and that are there. */
+    /** The existing files that the user has told git to overlook. */
     overlooked: async () => overlookedIn(await must(["ls-files", "-v", "-z"]), root),
-    /** Looks at these files like at any other. */
+    /** Makes git look at these files like at any others. */
     async see(paths: readonly string[]): Promise<void> {
       writeLists([], paths);
       await must([], { script: SEE });
     },
-    /** The paths that a merge in progress has left with several versions. */
+    /** The paths that an unfinished merge has left with several versions. */
     async unmerged(): Promise<string[]> {
       const listed = await must(["ls-files", "-u", "-z"]);
       return [...new Set(listed.split("\0").flatMap((line) => (line === "" ? [] : [line.slice(line.indexOf("\t") + 1)])))];
     },
-    /** Takes these paths into the index as they are now, and answers with its tree, kept by the ref if that is wanted. */
+    /** Updates these paths in the index to their current state and returns its tree; with `keep`, the ref keeps it. */
     async stage(gone: readonly string[], there: readonly string[], keep?: { parent: string | undefined }): Promise<string> {
       writeLists(gone, there);
       const written = await must([], { script: keep ? KEPT_TREE : TREE, ...(keep && { env: { IO_PARENT: keep.parent ?? "" } }) });
       return written.trim();
     },
-    /** What differs between two trees, file by file. */
+    /** The files that differ between two trees. */
     async compare(before: string, after: string): Promise<Seen[]> {
       return changesIn(await must(["diff-tree", "-r", "-z", "--raw", "--no-renames", before, after]));
     },
-    /** How large the files of the index were, by what it was told of them; 0 where it does not say. */
+    /** The sizes of files as the index recorded them; 0 if it does not say. */
     async sizes(paths: readonly string[]): Promise<Map<string, number>> {
       return sizesIn(await must(["ls-files", "--debug", "-z", ...(paths.length > 200 ? [] : ["--", ...paths])]));
     },
-    /** How long stored objects are. */
+    /** The sizes of stored objects in bytes. */
     async lengths(oids: readonly string[]): Promise<Map<string, number>> {
       note("wanted", oids.map((oid) => `${oid}\n`).join(""));
       const told = await must([], { script: `exec ${GIT} cat-file --batch-check <"$IO_DIR/wanted"` });
       return new Map(told.split("\n").map((line) => [line.split(" ")[0] ?? "", Number(line.split(" ")[2])]));
     },
-    /** Keeps what was done to files by the ref, as two trees and the commit that holds both. */
+    /** Keeps changes to files under the ref, as two trees and the commit that holds both. */
     async keepChanges(files: Readonly<Record<string, Pick<Change, "before" | "after">>>) {
       const all = Object.entries(files);
       note("before", info(all.map(([path, { before }]) => [path, before])));
@@ -194,33 +194,33 @@ export function openShadowIndex(deps: ShadowIndexDeps) {
       const [before = "", after = "", commit = ""] = trees.trim().split(" ");
       return { before, after, commit };
     },
-    /** Writes stored files into a folder of ours, each under the name it is asked for by; answers with that folder. */
+    /** Writes stored files into a folder of ours, each under its given name; returns that folder. */
     async extract(entries: readonly (readonly [name: string, entry: Entry])[]): Promise<string> {
       const out = prepareOut(entries.map(([name, { oid }]) => [name, { mode: "100644", oid }]));
       await must([], { script: EXTRACT, env: { GIT_INDEX_FILE: `${index}-wanted` } });
       return out;
     },
-    /** The same through the filters that the repository names for these paths, as a checkout would. They run behind the wall. */
+    /** The same through the filters that the repository names for these paths, as in a checkout. They run in the sandbox. */
     async extractFiltered(entries: readonly (readonly [path: string, entry: Entry])[]): Promise<string> {
       const out = prepareOut(entries);
       const env = { IO_DIR: folder, GIT_INDEX_FILE: `${index}-wanted` };
       await git.must(root, [], { script: EXTRACT, deadlineMs: DEADLINE_MS, writable, env });
       return out;
     },
-    /** Stores files as they are, by their paths in a folder of ours; answers with their hashes. */
+    /** Stores files unchanged, given by their paths in a folder of ours; returns their hashes. */
     async store(paths: readonly string[]): Promise<string[]> {
       note("wanted", paths.map((path) => `${path}\n`).join(""));
       const script = `exec ${GIT} hash-object -w --no-filters --stdin-paths <"$IO_DIR/wanted"`;
       return (await must([], { script })).split("\n").filter((oid) => oid !== "");
     },
-    /** The git that compares kept trees, for a difference as people read it. */
+    /** The git that compares kept trees, to make a diff for people. */
     reader: git.with({ env, writable }),
-    /** Lets go of everything that was kept. */
+    /** Deletes the ref that keeps everything. */
     async forget(): Promise<void> {
       const script = `unset GIT_WORK_TREE GIT_OBJECT_DIRECTORY GIT_INDEX_FILE; GIT_DIR="$IO_REPOSITORY" exec ${GIT} update-ref -d "$IO_REF"`;
       await must([], { script });
     },
-    /** The index is only needed while the work goes on. */
+    /** Deletes the index, which is only needed while the work goes on. */
     dropIndex(): void {
       for (const name of ["", "-changes", "-wanted", ".lock"]) rmSync(`${index}${name}`, { force: true });
       rmSync(join(folder, "out"), { recursive: true, force: true });
@@ -231,7 +231,7 @@ export function openShadowIndex(deps: ShadowIndexDeps) {
 }
 export type ShadowIndex = ReturnType<typeof openShadowIndex>;
 
-/** What `git diff-tree --raw -z` lists. */
+/** Parses the output of `git diff-tree --raw -z`. */
 function changesIn(raw: string): Seen[] {
   const fields = raw.split("\0");
   const entryOf = (mode: string, oid: string): Entry | null => (/^0+$/.test(mode) ? null : { mode, oid });
@@ -242,7 +242,10 @@ function changesIn(raw: string): Seen[] {
   });
 }
 
-/** What `git ls-files -v -z` says is not looked at: a small letter is "assume unchanged", an S "skip worktree", also if it is absent. */
+/**
+ * The files that `git ls-files -v -z` marks as overlooked: a lower-case letter means "assume unchanged", an S "skip worktree",
+ * which also marks absent files.
+ */
 async function overlookedIn(listed: string, root: string): Promise<string[]> {
   const breathe = createBreath();
   const paths: string[] = [];
@@ -253,7 +256,7 @@ async function overlookedIn(listed: string, root: string): Promise<string[]> {
   return paths;
 }
 
-/** What `git ls-files --debug -z` says of sizes: a path ends with a zero byte, five lines about it follow, and then the next path. */
+/** Parses sizes from `git ls-files --debug -z`: a zero byte ends each path, and five lines about it precede the next. */
 function sizesIn(listed: string): Map<string, number> {
   const sizes = new Map<string, number>();
   const pieces = listed.split("\0");
@@ -267,7 +270,7 @@ function sizesIn(listed: string): Map<string, number> {
   return sizes;
 }
 
-/** Entries as git takes them into an index. */
+/** Formats entries for `git update-index --index-info`. */
 function info(entries: readonly (readonly [path: string, entry: Entry | null])[]): string {
   return entries.flatMap(([path, entry]) => (entry ? [`${entry.mode} ${entry.oid}\t${path}\0`] : [])).join("");
 }

@@ -23,13 +23,13 @@ import { type Direction, restore } from "./restore.ts";
 export interface UndoDeps {
   store: Store;
   git: Git;
-  /** Where IO keeps what it needs for an undo. */
+  /** Where IO keeps what an undo needs. */
   folder: string;
   /** The data folder. */
   home: string;
   log: Log;
   now?: () => Date;
-  /** How many records are kept at most. */
+  /** The most records that are kept. */
   keep?: number;
 }
 
@@ -40,18 +40,18 @@ type Kept = TurnChanges & { place: ChangedFolder };
 
 const isKept = (row: TurnChanges): row is Kept => row.place !== null;
 
-/** What messages and tasks changed in files, and the way back. */
+/** Shows what messages and tasks changed in files, and undoes it. */
 export function createUndo({ store, git, folder, home, log, now, keep = 1_000 }: UndoDeps) {
   const rows = createTurnChanges(store);
   const keeper = createKeeper({ rows, git, folder, home, log, ...(now && { now }) });
 
-  /** The records of an owner, once what it did last is written down. */
+  /** An owner's records, once its last effect is recorded. */
   async function settled(owner: string): Promise<TurnChanges[]> {
     await Promise.all(rows.of(owner).map(({ root }) => keeper.alone(owner, root, async () => undefined)));
     return rows.of(owner);
   }
 
-  /** One folder's part of an undo. The intent is on disk before the first file is touched. */
+  /** Undoes or redoes the changes in one folder. The intent is on disk before the first file is changed. */
   async function turnBack(row: Kept, direction: Direction) {
     mkdirSync(keeper.folderOf(row), { recursive: true, mode: 0o700 });
     const index = keeper.indexOf(row);
@@ -63,7 +63,7 @@ export function createUndo({ store, git, folder, home, log, now, keep = 1_000 }:
     return done;
   }
 
-  /** Goes on with an undo that was cut off: a file that is as wanted already is left alone. */
+  /** Continues an interrupted undo; a file that is already as wanted is left alone. */
   async function finish(row: TurnChanges): Promise<void> {
     if (row.undoing === null || !isKept(row)) return;
     sweepTemporaries(row.root, Object.keys(row.files));
@@ -75,7 +75,7 @@ export function createUndo({ store, git, folder, home, log, now, keep = 1_000 }:
     try {
       if (place !== null) await keeper.indexOf({ seq, owner, root, place }).forget();
     } catch (error) {
-      // The repository is gone, and its refs with it; or it cannot be reached now.
+      // The repository is gone together with its refs, or cannot be reached now.
       log.info("what was kept for an undo could not be let go in its repository", { root, error: messageOf(error) });
     }
     await removeTree(join(realOf(folder), String(seq)));
@@ -94,7 +94,7 @@ export function createUndo({ store, git, folder, home, log, now, keep = 1_000 }:
     before: keeper.before,
     settle: keeper.settle,
     close: keeper.close,
-    /** Whether anything is known of what an owner changed. */
+    /** Whether any changes of an owner are known. */
     knows: (owner: string): boolean => rows.knows(owner),
 
     async diff(owner: string): Promise<Difference> {
@@ -108,7 +108,7 @@ export function createUndo({ store, git, folder, home, log, now, keep = 1_000 }:
       return { text: texts.join("\n"), files: parts.flatMap(({ files }) => files), notes, undone };
     },
 
-    /** Brings back what an owner changed and nobody has changed since; what is undone is done again. */
+    /** Restores what an owner changed and nobody has changed since. If it was undone before, redoes it. */
     async undo(owner: string): Promise<UndoResult> {
       const all = (await settled(owner)).filter(isKept);
       if (all.every(({ files }) => Object.keys(files).length === 0)) {
@@ -136,13 +136,13 @@ export function createUndo({ store, git, folder, home, log, now, keep = 1_000 }:
       return { ...result, undone: after.some(({ undone }) => undone), notes };
     },
 
-    /** The newest first. */
+    /** Newest first. */
     async latest(conversation: string | undefined, most: number): Promise<ChangeSummary[]> {
       await keeper.caughtUp();
       return summariesOf(rows.latest(conversation ?? null, most * 3)).slice(0, most);
     },
 
-    /** Takes up what an earlier life left: an effect whose outcome was not looked at, an undo that was cut off. */
+    /** Finishes what the last run of the daemon left: effects whose changes were not recorded, and interrupted undos. */
     recover(): void {
       for (const row of rows.unfinished()) {
         const work = row.open === null ? keeper.restoring(row.owner, row.root, () => finish(row)) : keeper.recover(row);
@@ -152,18 +152,18 @@ export function createUndo({ store, git, folder, home, log, now, keep = 1_000 }:
       }
     },
 
-    /** Lets go of what a person wants gone: from before a moment, or from more than a week ago. Tells how much that is. */
+    /** Deletes the records from before a moment, by default a week ago, and returns their number; `dryRun` only counts. */
     async clean({ before, dryRun }: { before: Date | undefined; dryRun: boolean }): Promise<number> {
       const moment = (before ?? new Date(Date.now() - WEEK_MS)).toISOString();
       return dryRun ? rows.olderThan(moment, MOST_REMOVED).length : removeOld(moment);
     },
-    /** Lets go of records from before a moment, and of those beyond the most that are kept. */
+    /** Deletes records from before a moment, and those beyond the most that are kept. */
     removeOld,
   };
 }
 export type Undo = ReturnType<typeof createUndo>;
 
-/** Several folders of one owner are one line. */
+/** Combines several folders of one owner into one entry. */
 function summariesOf(heads: readonly TurnChangesHead[]): ChangeSummary[] {
   const byOwner = new Map<string, ChangeSummary>();
   for (const { owner, root, changed, undone, createdAt } of heads) {

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -73,6 +74,38 @@ test("what the reader of command lines does not know for certain is asked about,
   }
   expect(existsSync(file)).toBe(false);
   expect(await reply([["shell", { command: "git --version && git status --short 2>&1" }]])).toContain("git version");
+});
+
+test("a rule for git runs nothing that a folder of the project names as if it were a repository", async () => {
+  const project = temporaryFolder();
+  const embedded = join(project, "vendor", "data");
+  const file = join(temporaryFolder(), "ran");
+  execFileSync("git", ["init", "-q", project]);
+  execFileSync("git", ["init", "-q", "--bare", embedded]);
+  writeFileSync(join(embedded, "run.sh"), `#!/bin/sh\ntouch ${file}\n`, { mode: 0o755 });
+  for (const [name, value] of Object.entries({ bare: "false", worktree: "..", fsmonitor: join(embedded, "run.sh") }))
+    execFileSync("git", ["config", "--file", join(embedded, "config"), `core.${name}`, value]);
+  execFileSync("git", ["status"], { cwd: embedded });
+  expect(existsSync(file)).toBe(true);
+  rmSync(file);
+
+  await configure({ approvals: "effects", approvalRules: [rule("shell", "git *", "allow")] });
+  const calls = (working_dir: string): [string, unknown][] => [["shell", { command: "git status --short", working_dir }]];
+  const ask = async (working_dir: string) => {
+    await daemon.json("PATCH", `/api/conversations/c${conversations + 1}`, { folder: project });
+    return say(calls(working_dir));
+  };
+  expect((await finishedMessage(daemon, await ask(embedded))).reply).toContain("cannot use bare repository");
+  expect((await finishedMessage(daemon, await ask(project))).reply).toContain("?? vendor/");
+  expect(existsSync(file)).toBe(false);
+
+  // A person who sees the call and its folder may still allow it.
+  await configure({ approvals: "effects" });
+  const id = await ask(embedded);
+  const [question] = await asked(daemon);
+  await decide(daemon, question!.id, { decision: "allow" });
+  await finishedMessage(daemon, id);
+  expect(existsSync(file)).toBe(true);
 });
 
 test("a rule that would let a program run anything is refused where it is set, and a wider decision keeps the very command", async () => {

@@ -25,7 +25,7 @@ const home = temporaryHome(config, afterAll);
 const daemon = await startDaemonProcess(home, providerEnvironment(model.url), afterAll);
 let conversations = 0;
 
-/** Two folders of the same shape: one that a person is asked about, and one that takes its place. */
+/** Two folders of the same shape: one that a person is asked about, and one that replaces it. */
 function ground() {
   const root = realpathSync(temporaryFolder());
   for (const side of ["shown", "other"])
@@ -42,7 +42,7 @@ function ground() {
 }
 type Ground = ReturnType<typeof ground>;
 
-/** Has the model make a call, does something while a person is asked, allows it, and tells what the model read. */
+/** Lets the model make a call, acts while a person is being asked, then allows the call. Returns what the model read. */
 async function allowedAfter(tool: string, args: unknown, meanwhile: () => void): Promise<{ reply: string; id: string }> {
   conversations += 1;
   const text = callText(tool, args);
@@ -53,7 +53,7 @@ async function allowedAfter(tool: string, args: unknown, meanwhile: () => void):
   return { id, reply: (await finishedMessage(daemon, id)).reply ?? "" };
 }
 
-/** Puts what is at one place aside and something else there. */
+/** Moves what is at `to` aside and puts `from` in its place. */
 const exchange = (from: string, to: string) => {
   renameSync(to, `${to}.old`);
   renameSync(from, to);

@@ -46,7 +46,7 @@ test("a hostile pattern and a text of a megabyte are compared in time that nobod
   const since = process.cpuUsage();
   expect(fits(`*${"a".repeat(400)}b*${"a".repeat(400)}c*`, text)).toBe(false);
   expect(fits(`${"*a".repeat(400)}*b*`, text)).toBe(false);
-  // What this took, whatever else the machine was doing.
+  // Processor time, whatever else the machine was doing.
   expect(process.cpuUsage(since).user / 1_000).toBeLessThan(soon(100));
 });
 
@@ -310,7 +310,7 @@ test("what is too long shows both its ends and says how much lies between, and n
   expect(performance.now() - started).toBeLessThan(soon(5_000));
 });
 
-/** Each with a call that it allows, if there is any. */
+/** Patterns, each with a call that it allows. */
 const MAY_COUNT: [string, string][] = [
   ["git *", "git status --short"],
   ["git log*", "git log -3"],

@@ -18,7 +18,7 @@ const home = temporaryHome({ mode: "full", approvals: "effects" }, afterAll);
 const daemon = await startDaemonProcess(home, providerEnvironment(model.url), afterAll);
 let conversations = 0;
 const configure = (config: Record<string, unknown>) => daemon.json("PATCH", "/api/config", config);
-/** In a conversation of its own. */
+/** Sends a message in a new conversation. */
 const say = async (text: string) => {
   conversations += 1;
   return (await daemon.json<{ id: string }>("POST", "/api/messages", { text, conversation: `c${conversations}` })).id;

@@ -17,7 +17,7 @@ interface Life {
   at?: string;
 }
 
-/** Budgets and approvals on a database, as one life of a daemon has them. */
+/** Budgets and approvals on a database, as one daemon process has them. */
 function life(given: Life, store: Store = openStore(":memory:")) {
   let config = Config.parse({ budgets: given.budgets, prices: given.prices ?? {} });
   let time = given.at ?? "2026-03-01T12:00:00.000Z";
@@ -37,7 +37,7 @@ function life(given: Life, store: Store = openStore(":memory:")) {
     travel: (to: string) => {
       time = to;
     },
-    /** Asks whether a call may be made; tells how that was answered so far. */
+    /** Asks whether a call may be made. Returns an object with the answer so far. */
     ask(spender: Spender, lifeNumber = 1) {
       const asked: { answer: string | null | undefined; stop: AbortController } = {
         answer: undefined,

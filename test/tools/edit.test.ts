@@ -51,7 +51,7 @@ test("several edits are one step, and the answer is the difference", async () =>
       ...["@@ -35,6 +36,6 @@", " line 35", " line 36", " line 37", "-line 38", "+line thirty-eight", " line 39", " line 40"],
     ].join("\n"),
   );
-  // A later edit sees what an earlier one has made.
+  // A later edit sees the result of an earlier one.
   expect(await edit("a.ts", { old: "line five", new: "line 5" }, { old: "line 5\nand more", new: "line 5" })).toContain(
     "-and more",
   );
@@ -87,6 +87,11 @@ test.each<[what: string, before: string, edits: [string, string, boolean?][], af
   ["LF, whatever is put in", "one\ntwo\n", [["one", "1\r\n1"]], "1\n1\ntwo\n"],
   ["mixed ends, in a line of CRLF", "a\nb\r\nc\r\nd\n", [["b\nc\n", "x\ny\n"]], "a\nx\r\ny\r\nd\n"],
   ["mixed ends, in a line of LF", "a\nb\r\nc\nd\n", [["c\nd", "x\ny\nz"]], "a\nb\r\nx\ny\nz\n"],
+  ["both kinds of ends in what it replaces", "a\nb\r\nc\nd\r\n", [["a\nb\nc\nd", "1\n2\n3\n4"]], "1\n2\r\n3\n4\r\n"],
+  ["the end of the line that it is put into", "a\r\nb\r\nc\nd\n", [["b", "b\nb2"]], "a\r\nb\r\nb2\r\nc\nd\n"],
+  ["the ends of each place", "a\nb\r\na\r\nb\n", [["a\nb", "x\ny\nz", true]], "x\ny\nz\r\nx\r\ny\r\nz\n"],
+  ["mixed ends that it makes alike", "a\r\nb\nc\r\n", [["\r\n", "\n", true]], "a\nb\nc\n"],
+  ["mixed ends that it makes CRLF", "a\r\nb\nc", [["b\n", "b\r\n"]], "a\r\nb\r\nc"],
   ["a byte order mark", "\uFEFFone\n", [["one", "two"]], "\uFEFFtwo\n"],
   ["no line end at the end", "one\ntwo", [["two", "three"]], "one\nthree"],
   ["a line end taken away at the end", "one\ntwo\n", [["two\n", "two"]], "one\ntwo"],
@@ -150,8 +155,13 @@ test("what cannot be edited is refused with a sentence, and nothing is changed",
   expect(await refused("overlap.txt", "ana")).toContain("old: is there 2 times (line 4).");
   expect(await refused("code.py", "x = 1\n", "x = 1\n")).toContain("old and new are the same");
   expect(await refused("code.py", "")).toContain("old: is empty");
+  hands.write({ "mixed.txt": "x\ny\r\nx\r\ny\n" });
+  expect(await refused("mixed.txt", "x\ny")).toContain("old: is there 2 times (lines 1, 3)");
+  expect(await edit("code.py", { old: "greet", new: "salute" }, { old: "salute", new: "greet" })).toBe(
+    "failed: code.py was not edited. Together the edits change nothing.",
+  );
   for (const path of ["a.bin", "latin1.txt", "late.txt"])
-    expect(await refused(path, "a")).toBe(`${path} was not edited. It is a binary file.`);
+    expect(await refused(path, "a")).toContain(`${path} was not edited. It is a binary file, or a text that`);
   expect(await refused("huge.txt", "a")).toBe("huge.txt is too large and is not edited. Use shell for it.");
   expect(await refused(".", "a")).toContain("is a folder");
   expect(await refused("a-pipe", "a")).toContain("not a regular file");
@@ -214,7 +224,7 @@ test("a file that somebody changes while it is being edited keeps their change, 
   const edited = edit("busy.txt", { old: "first\n", new: "1st\n" }, { old: "a while", new: "long", all: true }).finally(() => {
     isDone = true;
   });
-  // Also while the edited text is written beside the file, right until it would take its place.
+  // The person also writes while the edited text is written beside the file, until just before it would replace the file.
   while (!isDone) {
     appendFileSync(hands.at("busy.txt"), "by a person\n");
     added += 1;
@@ -250,7 +260,7 @@ test("whatever is edited, the difference taken back gives the same bytes", async
     execFileSync("git", ["apply", "-R", "--whitespace=nowarn", "-"], { cwd: hands.at("undo"), input: patch });
     expect([round, text("undo/f.txt")]).toEqual([round, before]);
   }
-  // The other way: edits whose texts are exchanged, the last one first.
+  // In reverse: applies the edits with their texts swapped, the last one first.
   for (let round = 0; round < 200; round += 1) {
     const end = ["\n", "\r\n"][round % 2]!;
     const before = `<0>${end}${some(20).join(end)}<1>${end}${some(20).join(end)}<2>${round % 5 === 0 ? "" : end}`;

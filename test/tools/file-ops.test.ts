@@ -39,7 +39,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** Through the gate, as the model does it. */
+/** Calls the tool through the gate, as the model does. */
 async function call(args: Record<string, unknown>, write = true, place = cwd): Promise<{ ok: boolean; text: string }> {
   const store = openStore(":memory:");
   const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -270,7 +270,7 @@ test("the copy that a backup is made from, variables of the service, the ticket 
       ]);
     }
   }
-  // A name that only begins alike is nobody's secret.
+  // A name that only starts with the same letters is not protected.
   writeFileSync(`${paths.home}.beforehand`, "plain");
   expect(await call({ operation: "read", path: `${paths.home}.beforehand` })).toMatchObject({ ok: true });
 });

@@ -6,7 +6,7 @@ import { createFolderMembers } from "../../src/tools/folder-members.ts";
 import { createPathGuard } from "../../src/tools/guard.ts";
 import { temporaryFolder } from "../support/home.ts";
 
-/** Clocks that stand a minute after everything that the tests have written before they are asked. */
+/** Clocks that are a minute ahead of everything that the tests have written. */
 function later(by = { now: 60_000, elapsed: 0 }) {
   return { by, clocks: { now: () => Date.now() + by.now, elapsed: () => performance.now() + by.elapsed } };
 }

@@ -285,7 +285,7 @@ test("a model that counts its calls anew in every answer gets every one of them 
       invocation({ callId: "call_0", attempt, settled: () => ({ beforeTurn: 0, total: answered }) }),
     );
   expect([await call(1), await call(1), await call(1)].map(({ text }) => text)).toEqual(["1", "2", "3"]);
-  // The third was cut off before its answer reached the session: it is told again, the next one is another call.
+  // The third call was interrupted before its answer reached the session: it is answered again, and the next one is a new call.
   expect((await call(2, 2)).text).toBe("3");
   expect((await call(2, 2)).text).toBe("4");
   expect((await call(3, 4)).text).toBe("5");
@@ -335,7 +335,7 @@ test.each([
     settled: (_id, session) => (session === sessionId ? settled : { beforeTurn: 0, total: 0 }),
   });
   expect(await one.call({ text: "a" }, again)).toEqual({ ok: true, text: `written ${times}` });
-  // Once more than it was done, it is done.
+  // A call beyond those that were already made is carried out.
   expect(await one.call({ text: "a" }, again)).toEqual({ ok: true, text: `written ${times + 1}` });
 });
 

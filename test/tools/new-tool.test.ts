@@ -13,7 +13,7 @@ import { quietLog, startEngine, turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { isAfterTool, scriptedModel } from "../support/model.ts";
 
-/** A conversation whose one tool is the new one, and a model that calls it with these arguments and repeats what it says. */
+/** A conversation whose only tool is the new one, and a model that calls it with these arguments and repeats the result. */
 async function talkAbout(args: unknown) {
   const home = temporaryFolder();
   const paths = pathsOf({ IO_HOME: home });

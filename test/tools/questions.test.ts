@@ -10,7 +10,7 @@ import { quietLog } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { until } from "../support/until.ts";
 
-/** Approvals on a store of their own. */
+/** Approvals with their own store. */
 function approvalsOn(path: string, hear: (event: Event) => void = () => {}): Approvals {
   const store = openStore(path);
   const emit = (news: News) => store.afterCommit(() => hear({ ...news, id: 1 } as Event));

@@ -33,6 +33,19 @@ test("a reviewer finds a text beyond the first part of a file, with its line, an
   expect(await search(hands, { query: "needle", path: "src/other.py" })).toBe("other.py\n1:a needle, too\n[1 line in 1 file.]");
   expect(await search(hands, { query: "the needle$|too$", regex: true })).toContain("[2 lines in 2 files.]");
   expect(await search(hands, { query: "(?i)THE NEEDLE", regex: true })).toContain("[1 line in 1 file.]");
+  for (const [query, lines] of [
+    ["^here is", 1],
+    ["needles?", 2],
+    ["need{0}", 2],
+    ["needlex*", 2],
+    ["nothing|needle", 2],
+    ["\\bneedle\\b", 2],
+    ["line 2\\d*$", 1_111],
+  ] as const)
+    expect([query, await search(hands, { query, regex: true })]).toEqual([
+      query,
+      expect.stringMatching(lines > 2 ? /more lines/ : `\\[${lines} line`),
+    ]);
   expect(await search(hands, { query: "a[b" })).toBe("b.txt\n1:a[b\n[1 line in 1 file.]");
   expect(await search(hands, { query: "a.b" })).toBe('[No line in . holds "a.b".]');
 });
@@ -50,6 +63,22 @@ test("files are found by patterns for their paths, and folders with them", async
   expect(await find(hands, { glob: hands.at("src/**/*.tsx") })).toBe("src/deep/b.tsx\n[1 found.]");
   expect(await find(hands, { glob: "/elsewhere/src/*" })).toContain("[Nothing in . fits");
   expect(await find(hands, { glob: "*.zip" })).toBe('[Nothing in . fits "*.zip".]');
+});
+
+test("everything in a tree that several threads share out is met once, in its order, and counted once", async () => {
+  const hands = createHands();
+  const folders = [
+    ...Array.from({ length: 90 }, (_, at) => `wide/f${String(at).padStart(2, "0")}`),
+    "one/way/down/to/a/deep/folder",
+  ];
+  hands.write({ ".git/HEAD": "", ".gitignore": "*.log\n", "at-the-top.txt": "needle", "top.log": "" });
+  for (const folder of folders) hands.write({ [`${folder}/a.txt`]: "needle", [`${folder}/b.log`]: "needle" });
+  const all = ["at-the-top.txt", ...folders.map((folder) => `${folder}/a.txt`)].sort();
+  expect(await find(hands, { glob: "*.txt" })).toBe(`${all.join("\n")}\n[92 found. Not looked into: 92 ignored.]`);
+  expect(await find(hands, { glob: "*", path: "wide/f07" })).toBe("a.txt\n[1 found. Not looked into: 1 ignored.]");
+  const lines = await search(hands, { query: "needle" });
+  expect(lines.match(/\S+\.txt/g)).toEqual(all);
+  expect(lines).toContain("[92 lines in 92 files. Not looked into: 92 ignored.]");
 });
 
 test("what .gitignore names is left out and counted, unless it is asked for by its path", async () => {
@@ -70,7 +99,7 @@ test("what .gitignore names is left out and counted, unless it is asked for by i
   expect(await search(hands, { query: "needle" })).toBe(
     ".github/workflows/ci.yml\n1:needle\nkeep.log\n1:needle\nsub/only-here\n1:needle\n[3 lines in 3 files. Not looked into: 5 ignored.]",
   );
-  // The rules of the folders above hold where a search begins further down.
+  // The ignore rules of parent folders also apply to a search that starts further down.
   expect(await search(hands, { query: "needle", path: "sub" })).toBe(
     "only-here\n1:needle\n[1 line in 1 file. Not looked into: 1 ignored.]",
   );
@@ -123,7 +152,7 @@ test("what ignore files mean is what git takes them to mean", () => {
     const own = withRules(undefined, 0, `${rules.join("\n")}\n`);
     for (const file of files) {
       const parts = file.split("/");
-      // A folder that is ignored takes along what is in it.
+      // If a folder is ignored, so is everything in it.
       const isOurs = parts.some((_, at) => isIgnored(own, parts.slice(0, at + 1), at < parts.length - 1));
       if (isOurs !== theirs.has(file)) disagreements.push({ rules, file, git: theirs.has(file) });
     }
@@ -138,7 +167,7 @@ function gitIgnores(cwd: string, files: readonly string[]): { stdout: string } {
       stdout: execFileSync("git", args, { cwd, input: files.join("\0"), encoding: "utf8", stdio: ["pipe", "pipe", "pipe"] }),
     };
   } catch {
-    // It ends with 1 if none is ignored.
+    // git exits with 1 if no file is ignored.
     return { stdout: "" };
   }
 }
@@ -198,7 +227,7 @@ test("nothing is found in IO's secrets, through links, in pipes, or in what cann
       ? "closed/inside.txt\n1:needle\nplain.txt\n1:hush-hush needle\n[2 lines in 2 files. Not looked into: 1 binary, 1 over 10 MB.]"
       : "plain.txt\n1:hush-hush needle\n[1 line in 1 file. Not looked into: 1 binary, 1 over 10 MB, 1 unreadable.]",
   );
-  // From above the data folder: neither texts nor the names of what lies in closed folders.
+  // A search from above the data folder finds neither texts nor names in protected folders.
   expect(await search(hands, { query: "hush", path: hands.root, glob: "home/**" })).toMatch(/^\[No line in/);
   expect(await search(hands, { query: "hush-hush", path: hands.root })).toMatch(
     /^project\/plain.txt\n1:hush-hush needle\n\[1 line in 1 file/,

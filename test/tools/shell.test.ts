@@ -60,7 +60,7 @@ const commandOf = (pid: number) => {
     return "";
   }
 };
-// Ids inside a sandbox are not the host's, so processes are told by their command line.
+// Process ids inside a sandbox differ from the host's, so processes are identified by their command line.
 const hostPids = (mark: string) =>
   readdirSync("/proc")
     .map(Number)

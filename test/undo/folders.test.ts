@@ -87,7 +87,7 @@ test("a home that is kept in git is not the project of a folder in it, and nothi
   expect(pictureOf(join(userHome, ".git"))).toEqual(repository);
   await bench.undo.undo(id);
   expect(readFileSync(join(app, "package.json"), "utf8")).toBe("{}\n");
-  // A file of the home itself is kept when it is edited by its name; a command there is not.
+  // A file in the home folder itself is saved when an edit names it, but not when a command changes it.
   const edit = bench.newOwner();
   const file = join(userHome, "private.txt");
   await bench.effect(edit, () => writeFileSync(file, "edited\n"), { paths: ["private.txt"] }, userHome);
@@ -191,7 +191,7 @@ test("an undo that is killed in the middle is finished by the next life, and lea
     await exited;
     return undone() < names.length;
   };
-  // A quick machine may be done before it is killed: then all is done again, and tried once more.
+  // A fast machine may finish before the kill: then everything is redone and tried again.
   for (let tries = 1; !(await wasCut()) && tries < 10; tries += 1) await bench.reopened().undo(id);
   expect(undone()).toBeLessThan(names.length);
   writeFileSync(bench.at(`${names[399]!.replace("f399", ".f399")}.0123456789ab.tmp`), "half");
@@ -244,7 +244,7 @@ test("what is kept goes by age and by number, in the repository and in the data 
   expect(existsSync(bench.at(".git/refs/io/undo"))).toBe(false);
 });
 
-/** A generator of numbers that gives the same ones again for the same seed. */
+/** Seeded pseudo-random numbers below a limit. */
 function numbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

@@ -160,7 +160,7 @@ describe("a repository in an unusual state", () => {
     expect(bench.picture()).toEqual(before);
     expect(bench.own()).toEqual(own);
     expect(bench.git("ls-files", "-u")).toContain("a.txt");
-    // Also where one file alone is looked at, by an index that was let go in between.
+    // Also if only one file is examined, using an index that was released in between.
     const edits = bench.newOwner();
     for (const text of ["edited\n", "edited again\n"]) {
       await bench.effect(edits, () => bench.write({ "b.txt": text }), { paths: ["b.txt"] });
@@ -231,7 +231,7 @@ describe("a repository in an unusual state", () => {
     const bench = start();
     const texts = { "crlf.txt": "one\r\ntwo\r\n", "mixed.txt": "one\r\ntwo\n", "lf.txt": "one\n" };
     bench.write({ ".gitattributes": "*.txt text\n*.up filter=up\n", ...texts });
-    // Old enough for git to go by their times alone.
+    // Old enough for git to rely on their times alone.
     for (const name of Object.keys(texts)) utimesSync(bench.at(name), 1_000_000_000, 1_000_000_000);
     bench.commit();
     const ran = join(bench.top, "ran");
@@ -245,7 +245,7 @@ describe("a repository in an unusual state", () => {
       bench.write({ "x.up": "changed\n" });
     });
     const { kept } = await bench.undo.undo(id);
-    // Of one with both kinds of line ends nobody knows the bytes any more.
+    // The bytes of a file with mixed line endings cannot be restored.
     expect(kept).toMatchObject([{ path: "mixed.txt", why: expect.stringContaining("git checkout") }]);
     expect({ ...bench.picture(), "mixed.txt": before["mixed.txt"] }).toEqual(before);
     expect(readdirSync(bench.top)).not.toContain("ran");
@@ -277,7 +277,7 @@ test("what a person changes, deletes or replaces while an undo is already writin
   bench.commit(all("one\n"));
   const id = await bench.turn(() => bench.write(all("two\n")));
   const undoing = bench.undo.undo(id);
-  // All was looked at when the first is written; the last ones are far behind it.
+  // When the first file is written, all have already been checked; the last ones come much later.
   while (bench.read("f000.txt") !== "one\n") await new Promise(setImmediate);
   expect(bench.read("f297.txt")).toBe("two\n");
   bench.write({ "f297.txt": "by a person\n" });

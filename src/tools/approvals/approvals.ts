@@ -13,44 +13,44 @@ export interface ApprovalsDeps {
   store: Store;
   emit: Emit;
   log: Log;
-  /** Takes secrets out of what is shown. */
+  /** Redacts what is shown. */
   clean: (text: string) => string;
   expiresMs: () => number;
   now?: () => Date;
-  /** How often it is looked whether the time for an answer is over, while somebody waits. */
+  /** How often to check whether the time for an answer is over, while somebody waits. */
   everyMs?: number;
 }
 
-/** How an approval ended, for whoever asked; `let go`: whoever asked is gone, and the question waits until the work has ended. */
+/** How an approval ended, for whoever asked. `let go`: the asker is gone, and the question stays open until the work ends. */
 export interface Verdict {
   state: Exclude<ApprovalState, "waiting"> | "let go";
   approval: Approval;
 }
 
-/** What waits for a person: asked, decided, and kept over the end of the process. */
+/** Asks people for approval, and keeps questions and decisions across restarts. */
 export interface Approvals {
   /**
-   * Asks a person and waits for the answer, or takes the one that was given to exactly this before. On disk before anybody is
-   * told. Never rejects for what a person does.
+   * Asks a person and waits for the answer, or takes an unused answer to exactly the same question. The question is on disk
+   * before anybody is told. Never rejects because of what a person does.
    */
   ask(asked: Asked): Promise<Verdict>;
-  /** Says that what was allowed is begun now, so that it is not allowed a second time; to be called in that transaction. */
+  /** Marks an approval as used, so that it allows only one call; to be called in the transaction that starts the call. */
   use(id: string): void;
-  /** On disk when this returns. Throws when it is not there, or decided already. */
+  /** On disk when this returns. Throws if there is no such approval, or it was decided before. */
   decide(id: string, decision: ApprovalDecision, by: string): Approval;
-  /** Takes back what waits for an owner that has ended, but for what others wait for too. If it is resumed, it asks again. */
+  /** Withdraws an ended owner's questions, except those that others wait for too. If it is resumed, it asks again. */
   withdraw(ownerId: string): void;
-  /** Takes back one question for everybody who waits for it; nothing if it has ended before. */
+  /** Withdraws one question for everybody who waits for it; does nothing if it has ended. */
   retract(id: string, why: string): void;
   find(id: string): Approval;
   list(filter?: { state?: ApprovalState | undefined; limit?: number; before?: string | undefined }): Approval[];
   waiting(): Approval[];
   waitingCount(): number;
-  /** What people allowed for more than one call. */
+  /** The rules by which people allowed more than one call. */
   rules: { list(): KeptRule[]; forget(id: string): KeptRule; holding(of: RulesFor): KeptRule[] };
-  /** Takes back what nobody needs any more, and from now on ends what is not decided in time. */
+  /** Withdraws what nobody needs any more, and from now on expires what is not decided in time. */
   start(): void;
-  /** Ends every wait of this process; the questions wait on for the next. */
+  /** Ends every wait of this process; the questions stay open for the next. */
   letGo(): void;
 }
 
@@ -79,7 +79,7 @@ export function createApprovals(deps: ApprovalsDeps): Approvals {
   });
   const ledger = createLedger({ store, emit, clean, expiresMs, now, onEnd: (record) => waiters.tell(record) });
   const { table, end, insert, known, expire } = ledger;
-  /** Answered here and not begun yet. */
+  /** Approvals answered to a call here that has not begun yet. */
   const taken = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -99,7 +99,7 @@ export function createApprovals(deps: ApprovalsDeps): Approvals {
       const ended = record.state === "waiting" ? await waiters.wait(record.id, { attempt, signal, isShared }) : record;
       if (ended === "let go") return { state: "let go", approval: shown(record) };
       if (ended.state === "waiting") throw new Error("an approval that still waits was told as ended");
-      // What many wait for is asked again; a call that nobody answered stays denied for as long as its owner works.
+      // A shared question is asked again after it expired; a call that nobody answered stays denied while its owner works.
       if (ended.state === "expired" && isShared) table.use(ended.id);
       if (ended.state === "allowed" && !isShared) taken.add(ended.id);
       return { state: ended.state, approval: shown(ended) };

@@ -2,20 +2,20 @@ import { createHash, randomInt } from "node:crypto";
 import type { Approval, ScopeOffer } from "../../protocol/approvals.ts";
 import { canonical } from "../audit.ts";
 
-/** What somebody wants to do that a person is to decide on. */
+/** Something that a person must decide on. */
 export interface Asked {
   kind: Approval["kind"];
-  /** The message, task or step that asks, by the name its turn has. */
+  /** The message, task or step that asks, as its turn is named. */
   owner: string;
-  /** Which try of the owner's turn asks: a later one takes the place of an earlier one that still waits. */
+  /** Which attempt of the owner's turn asks: a later one replaces an earlier one that still waits. */
   attempt?: number;
   actor: string;
   tool: string;
-  /** What the decision stands for, together with owner and folder: anything else asks again. */
+  /** What the decision covers, together with owner and folder; anything else is asked about again. */
   args: unknown;
-  /** The files and folders that it would use, as they are now: for others it asks again. */
+  /** The files and folders that it would use, as they are now; others are asked about again. */
   places?: string;
-  /** In place of all that: whoever asks with the same key waits for the same decision. */
+  /** Replaces all of that: everybody who asks with the same key waits for the same decision. */
   key?: string;
   summary: string;
   command?: string | undefined;
@@ -25,17 +25,17 @@ export interface Asked {
   treeHash?: string | undefined;
   reason?: string | undefined;
   rule?: string | undefined;
-  /** The folder that a rule of the scope `project` is kept for. */
+  /** The folder that a rule with the scope `project` is stored for. */
   project?: string | undefined;
-  /** How long an answer can still be used; the config's time counts where it is shorter. */
+  /** How long an answer can still be used, in milliseconds; the config's time applies if it is shorter. */
   withinMs?: number;
-  /** What can be allowed besides this one call. */
+  /** What can be allowed beyond this one call. */
   scopes?: ScopeOffer[];
-  /** Ends the wait, not the question: the same is asked again if the turn is taken up, and withdrawn when its owner ends. */
+  /** Ends the wait, not the question: the turn asks it again if it is resumed, and it is withdrawn when its owner ends. */
   signal: AbortSignal;
 }
 
-/** Of exactly what is asked. The part before the dot is the same for the same call wherever it would be made. */
+/** Identifies exactly what is asked. The part before the dot is the same for the same call, whichever files it would use. */
 export function hashOf({ key, tool, args, owner, cwd, treeHash, places }: Asked): string {
   const { kind, id } = ownerOf(owner);
   const what = key === undefined ? ["call", tool, args, kind, id, cwd ?? null, treeHash ?? null] : ["key", key];
@@ -55,7 +55,7 @@ export function ownerOf(owner: string): Approval["owner"] {
 
 const LETTERS = "abcdefghjkmnpqrstuvwxyz23456789";
 
-/** Five letters and digits that cannot be mistaken for each other. */
+/** Five letters and digits that are not easily confused. */
 export function shortId(isTaken: (id: string) => boolean): string {
   for (;;) {
     const id = Array.from({ length: 5 }, () => LETTERS[randomInt(LETTERS.length)]).join("");

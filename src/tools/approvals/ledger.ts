@@ -10,17 +10,17 @@ import { type Asked, ownerOf, shortId } from "./asked.ts";
 export interface LedgerDeps {
   store: Store;
   emit: Emit;
-  /** Takes secrets out of what is shown. */
+  /** Redacts what is shown. */
   clean: (text: string) => string;
   expiresMs: () => number;
   now: () => Date;
-  /** Told of each end once it is on disk. */
+  /** Called for each approval that ended, once this is on disk. */
   onEnd: (record: ApprovalRecord) => void;
 }
 
 const ONCE = { scope: "once" as const, rule: "this call, and no other" };
 
-/** How questions are written down and ended, each with its news in the same transaction. */
+/** Records questions and how they end, each with its event in the same transaction. */
 export function createLedger({ store, emit, clean, expiresMs, now, onEnd }: LedgerDeps) {
   const table = createApprovalTable(store);
 
@@ -29,7 +29,7 @@ export function createLedger({ store, emit, clean, expiresMs, now, onEnd }: Ledg
     emit({ type, ...(conversation !== null && !isForAll(record) && { conversation }), data: shown(record) });
   };
 
-  /** Ends one that waits, with what belongs to it; false if it has ended before. */
+  /** Ends a waiting question and runs `also` in the same transaction; false if it had ended before. */
   function end(id: string, how: Omit<ApprovalEnd, "at">, also: () => void = () => {}): boolean {
     const ended = store.transaction(() => {
       if (!table.end(id, { ...how, at: now().toISOString() })) return undefined;
@@ -70,14 +70,14 @@ export function createLedger({ store, emit, clean, expiresMs, now, onEnd }: Ledg
       if (!record) throw missing(`There is no approval "${given.slice(0, 40)}". "io approval list" shows what waits.`);
       return record;
     },
-    /** Ends what was not decided in time. */
+    /** Expires what was not decided in time. */
     expire(): void {
       for (const id of table.overdue(now().toISOString())) end(id, { state: "expired" });
     },
   };
 }
 
-/** An approval as others see it. */
+/** An approval without its internal fields. */
 export function shown({ seq: _seq, hash: _hash, project: _project, used: _used, ...approval }: ApprovalRecord): Approval {
   return approval;
 }

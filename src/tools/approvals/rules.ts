@@ -4,14 +4,14 @@ import { fits, isExact } from "../../lib/glob.ts";
 import type { PlainCommand } from "../../shell/plain-line.ts";
 import type { ShellLine } from "./shell-lines.ts";
 
-/** What a rule is held against. */
+/** What a rule is matched against. */
 export interface Subject {
   tool: string;
-  /** What it really is about: only this can be allowed. */
+  /** What it is really about: only this can be allowed. */
   names: readonly string[];
-  /** A second thing that it is about, which has to be allowed as well. */
+  /** A second thing that it is about, which must be allowed as well. */
   also?: readonly string[] | undefined;
-  /** As the model spelled it: this too can be refused or asked about. */
+  /** As the model spelled it: this too can be denied or asked about. */
   spelled: readonly string[];
   /** For a command line. */
   line?: ShellLine | undefined;
@@ -19,16 +19,16 @@ export interface Subject {
 
 export interface Hit {
   rule: ApprovalRule;
-  /** Its place in the list. */
+  /** Its index in the list. */
   index: number;
-  /** Whether it fits for certain; a line that cannot be read may only look as if it held a command. */
+  /** Whether it matches for certain; a line that cannot be parsed may only seem to contain a command. */
   isCertain: boolean;
 }
 
-/** How a rule fits, if it does. */
+/** How a rule matches, if it does. */
 type Fit = "certain" | "suspected" | undefined;
 
-/** The first rule that fits; of one that may fit and a denial behind it that does, the denial. */
+/** The first rule that matches; a later denial that matches for certain precedes one that only may match. */
 export function ruleFor(subject: Subject, rules: readonly ApprovalRule[]): Hit | undefined {
   const judge = subject.line ? judgeLine(subject.line) : (rule: ApprovalRule) => fitsPlainly(rule, subject);
   let suspected: Hit | undefined;
@@ -40,14 +40,14 @@ export function ruleFor(subject: Subject, rules: readonly ApprovalRule[]): Hit |
   return suspected;
 }
 
-/** Whether rules that all allow take in everything there is. */
+/** Whether these rules, which all allow, cover the whole subject. */
 export function isAllowedBy(subject: Subject, kept: readonly Pick<ApprovalRule, "match">[]): boolean {
   // biome-ignore lint/suspicious/noThenProperty: the name of the key in config.json
   const rules = kept.map(({ match }): ApprovalRule => ({ tool: subject.tool, match, then: "allow" }));
   return ruleFor(subject, rules) !== undefined;
 }
 
-/** Why rules that would allow a command line by its words do not; undefined where there is no such rule. */
+/** Why rules that would allow a command line by its words do not; undefined if there are none. */
 export function whyNotAllowed({ tool, line }: Subject, rules: readonly Pick<ApprovalRule, "tool" | "match" | "then">[]) {
   const words = line?.plain?.find((each) =>
     rules.some(
@@ -68,8 +68,8 @@ function fitsPlainly({ match, then }: ApprovalRule, { names, also, spelled }: Su
 }
 
 /**
- * A line is allowed when it is plain and every command in it is allowed, by one rule or by several; or when a rule spells out
- * all of it. A single command is enough to have it refused or asked about.
+ * A line is allowed if it is plain and every command in it is allowed, by one rule or several, or if a rule spells out the
+ * whole line. To deny it or ask about it, a single command is enough.
  */
 function judgeLine({ whole, plain, spellings, suspected }: ShellLine): (rule: ApprovalRule) => Fit {
   const open = new Map(spellings.entries());
@@ -79,7 +79,7 @@ function judgeLine({ whole, plain, spellings, suspected }: ShellLine): (rule: Ap
       if (isNamed || [...open.values()].some((each) => each.some((text) => fits(match, text)))) return "certain";
       return suspected.some((text) => fits(match, text)) ? "suspected" : undefined;
     }
-    // "*" says it of everything; any other star stands for arguments, never for further commands.
+    // "*" allows everything; any other star stands for arguments, never for further commands.
     if (match === "*" || (isExact(match) && fits(match, whole))) return "certain";
     if (!plain) return undefined;
     for (const index of open.keys()) if (isAllowedPart(match, plain[index]!)) open.delete(index);
@@ -87,7 +87,7 @@ function judgeLine({ whole, plain, spellings, suspected }: ShellLine): (rule: Ap
   };
 }
 
-/** A rule that leaves arguments open, or says nothing of the input, allows only what starts no other program. */
+/** If a rule leaves arguments open, or the command reads from a pipe, only commands that start no other program are allowed. */
 function isAllowedPart(match: string, { text, words, isPiped }: PlainCommand): boolean {
   return fits(match, text) && ((isExact(match) && !isPiped) || startsNothingElse(words));
 }

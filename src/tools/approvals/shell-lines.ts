@@ -5,13 +5,13 @@ import { type Command, commandsIn, isAssignment } from "../../shell/syntax.ts";
 
 /** A command line as rules see it. */
 export interface ShellLine {
-  /** All of it, as it was given. */
+  /** The whole line, as it was given. */
   whole: string;
-  /** Its commands, if it is so plain that they are known for certain. Only these can be allowed one by one. */
+  /** Its commands, if the line is plain enough to know them for certain. Only these can be allowed one by one. */
   plain: readonly PlainCommand[] | undefined;
-  /** Every command found in it, also those inside others, in each spelling that a rule may name. */
+  /** Every command found in it, nested ones included, in each spelling that a rule may name. */
   spellings: readonly (readonly string[])[];
-  /** Whatever might be a command in it, however a shell reads it; empty where the commands are known. */
+  /** Everything that may be a command in it, however a shell reads it; empty if the commands are known. */
   suspected: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export function readShellLine(command: string): ShellLine {
   return { whole, plain: plain?.length ? plain : undefined, spellings, suspected: plain ? [] : suspectedIn(whole) };
 }
 
-/** Without what the shell itself takes for empty at the ends. */
+/** Removes what the shell itself treats as blank at the ends. */
 function trimmed(text: string): string {
   let start = 0;
   let end = text.length;
@@ -36,14 +36,14 @@ function trimmed(text: string): string {
   return text.slice(start, end);
 }
 
-/** With and without assignments in front. */
+/** The command with and without its leading assignments. */
 function spellingsOf({ words }: Command): string[] {
   const texts = words.map(({ text }) => text);
   const start = texts.findIndex((text) => !isAssignment(text));
   return [texts.join(" "), texts.slice(Math.max(0, start)).join(" ")];
 }
 
-/** Every run of words, from any of its words on, between any two signs that mean something to a shell. */
+/** Every run of words between any two characters that are special to a shell, from each of its words on. */
 function suspectedIn(text: string): string[] {
   const found: string[] = [];
   const runs = text.replace(/\\\n|["'\\]/g, "").split(/[;&|(){}<>`$[\]\n!]+/);
@@ -57,7 +57,7 @@ function suspectedIn(text: string): string[] {
   return found;
 }
 
-/** The pattern that a wider decision on this line would keep: the line itself. */
+/** The pattern that a wider decision on this line would store: the line itself. */
 export function patternFor({ whole }: ShellLine): string {
   return exactly(whole);
 }

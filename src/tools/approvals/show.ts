@@ -1,16 +1,16 @@
 import { joinEnds, visible, withoutMiddle } from "../../lib/visible.ts";
 
-/** How what a call says is shown to a person: without secrets, nothing hidden, and where it is too long with both its ends. */
+/** Shows a person what a call says: redacted, with nothing hidden, and shortened in the middle if it is too long. */
 export interface Show {
-  /** As it is, over several lines. */
+  /** The text as it is, over several lines. */
   (text: string): string;
   line(text: string, most?: number): string;
 }
 
-/** Of so many characters all are shown. */
+/** Texts of up to this many characters are shown whole. */
 const MOST = 100_000;
 const LINE = 300;
-/** No secret is longer: one at a cut stands whole on one side of it. */
+/** No secret is longer than this, so a secret at a cut is whole on one side of it. */
 const EDGE = 10_000;
 
 export function createShow(mark: (text: string) => string): Show {

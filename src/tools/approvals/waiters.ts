@@ -11,13 +11,13 @@ interface Waiter {
 interface WaitOptions {
   attempt: number;
   signal: AbortSignal;
-  /** Whether others may wait for the same. */
+  /** Whether others may wait for the same approval. */
   isShared: boolean;
 }
 
 export interface WaitersDeps {
   everyMs: number;
-  /** Looks whether the time for an answer is over; called again and again while anybody waits. */
+  /** Checks whether the time for an answer is over; called repeatedly while anybody waits. */
   look: () => void;
 }
 
@@ -32,11 +32,11 @@ export function createWaiters({ everyMs, look }: WaitersDeps) {
   };
 
   return {
-    /** Whether nobody of this try, or of a later one, waits for it. */
+    /** Whether nobody from this attempt, or a later one, waits for it. */
     isFree: (id: string, attempt: number) => [...(waiting.get(id) ?? [])].every((waiter) => waiter.attempt < attempt),
     /** Whether somebody waits for it who may not be the only one. */
     isShared: (id: string) => [...(waiting.get(id) ?? [])].some((waiter) => waiter.isShared),
-    /** Waits for the end of an approval. Whoever waited for it in an earlier try has been left behind, and is let go. */
+    /** Waits for an approval to end. Unless it is shared, those who wait from an earlier attempt are let go. */
     wait(id: string, { attempt, signal, isShared }: WaitOptions): Promise<Waited> {
       if (!isShared) settle(id, "let go", (waiter) => waiter.attempt < attempt);
       if (isOver) return Promise.resolve("let go");
@@ -64,7 +64,7 @@ export function createWaiters({ everyMs, look }: WaitersDeps) {
       });
     },
     tell: (record: ApprovalRecord) => settle(record.id, record),
-    /** Nobody waits here any more, now or later. */
+    /** Lets everybody go who waits here, now or later. */
     letGo() {
       isOver = true;
       for (const id of [...waiting.keys()]) settle(id, "let go");

@@ -16,7 +16,7 @@ import type { Subject } from "./rules.ts";
 import { patternFor, readShellLine, type ShellLine } from "./shell-lines.ts";
 import type { Show } from "./show.ts";
 
-/** What a call wants, in words for a person and for rules. */
+/** What a call wants to do, in terms for a person and for rules. */
 export interface Wants {
   subject: Subject;
   summary: string;
@@ -24,41 +24,43 @@ export interface Wants {
   path?: string;
   diff?: () => Promise<string>;
   cwd: string;
-  /** Why it is past the wall, if it is. */
+  /** Why it goes beyond the sandbox, if it does. */
   past?: string;
-  /** Whether a rule about what it names also takes it past the wall. */
+  /** Whether a rule about what it names also lets it go beyond the sandbox. */
   ruleReaches: boolean;
-  /** The patterns that a wider decision would keep. */
+  /** The patterns that a wider decision would store. */
   patterns: { task?: string; project?: string };
-  /** The only place that it may write in, once it is allowed. */
+  /** The only folder that it may write in, once it is allowed. */
   within?: string;
-  /** Once it is allowed, the wall does not hold it. */
+  /** Once it is allowed, it is not held by the sandbox. */
   outside?: true;
-  /** The arguments with the places in them as they were shown. */
+  /** The arguments, with paths as the person was shown them. */
   args: Record<string, unknown>;
 }
 
-/** Tools whose every call may be allowed at once: what they do stays inside IO and can be undone. */
+/** Tools whose calls may all be allowed at once: what they do stays inside IO and can be undone. */
 const WHOLE = new Set(["wiki_write", "squad_delegate", "squad_log_decision", "squad_analyze"]);
 
-/** How a command is held where it runs. */
+/** How a command is confined where it runs. */
 interface HeldHow {
   /** There is no sandbox. */
   isUnwalled?: boolean | undefined;
-  /** The host that it runs on, where that is another. */
+  /** It runs in the terminal of the user's editor. */
+  inTerminal?: boolean | undefined;
+  /** The host that it runs on, if that is another one. */
   worker?: string | undefined;
 }
 
-/** Tells what a call wants; undefined for one that is refused whatever anybody says. */
+/** Describes what a call wants; undefined if it is refused whatever anybody says. */
 export function wantsOf(
   tool: Tool,
   args: Record<string, unknown>,
   scope: ToolScope,
-  { guard, show, isUnwalled = false, worker }: { guard: PathGuard; show: Show } & HeldHow,
+  { guard, show, ...how }: { guard: PathGuard; show: Show } & HeldHow,
 ): Wants | undefined {
   switch (tool.name) {
     case "shell":
-      return shellWants(args as ShellArguments, scope, { show, isUnwalled, worker, ioHome: guard.own.paths.home });
+      return shellWants(args as ShellArguments, scope, { show, ...how, ioHome: guard.own.paths.home });
     case "file_ops":
       return fileWants(args, scope, guard, show);
     case "web_fetch":
@@ -73,7 +75,7 @@ export function borderOf({ cwd, within, project }: ToolScope): string {
   return realOf(within ?? project ?? cwd);
 }
 
-/** Whether a call may write in a place without asking: inside its border, or in another tree of the same work. */
+/** Whether a call may write to a path without asking: inside its border, or in another worktree of the same work. */
 const isOwnPlace = (path: string, scope: ToolScope): boolean =>
   [borderOf(scope), ...(scope.besides ?? []).map((folder) => realOf(folder))].some((folder) => isInside(path, folder));
 
@@ -86,15 +88,15 @@ type ShellArguments = { command: string; working_dir?: string; outside?: boolean
 function shellWants(
   args: ShellArguments,
   scope: ToolScope,
-  { show, isUnwalled, worker, ioHome }: { show: Show; ioHome: string } & HeldHow,
+  { show, isUnwalled, inTerminal, worker, ioHome }: { show: Show; ioHome: string } & HeldHow,
 ): Wants {
   const line = readShellLine(args.command);
   const cwd = realOf(args.working_dir === undefined ? scope.cwd : locate(args.working_dir, scope.cwd));
   const border = borderOf(scope);
   const isElsewhere = !isOwnPlace(cwd, scope) && !isInside(cwd, realOf(scope.cwd));
-  // What a worker's home and links lead to is not known here.
+  // The worker's home and the targets of its links are not known here.
   const mayWrite = isUnwalled && (worker !== undefined || !readsAlone(line.plain, { cwd, home: homedir(), border, ioHome }));
-  const host = worker === undefined ? "" : ` on the worker ${worker}`;
+  const host = inTerminal ? " in the editor's terminal" : worker === undefined ? "" : ` on the worker ${worker}`;
   const past = args.outside
     ? `it wants to run outside the sandbox${host}${namedOutside(line, { cwd, border, show })}`
     : isElsewhere
@@ -109,7 +111,7 @@ function shellWants(
     summary: show.line(line.whole),
     command: show(args.command),
     cwd,
-    // Where a person lets it work, it may write, as it may in its project.
+    // Where a person lets it work, it may write, as in its project.
     ...(past && { past }),
     ...(isElsewhere && { within: cwd }),
     ...((args.outside || isUnwalled) && { outside: true }),
@@ -119,7 +121,7 @@ function shellWants(
   };
 }
 
-/** Which places outside the border a command line names, for a person to read. */
+/** The places outside the border that a command line names, for a person to read. */
 function namedOutside(line: ShellLine, { cwd, border, show }: { cwd: string; border: string; show: Show }): string {
   const places = namedPlaces(line, { cwd, home: homedir() }).filter((place) => !isInside(place, border));
   const some = places.slice(0, 3).map((place) => show.line(place));
@@ -140,7 +142,8 @@ function fileWants(args: Record<string, unknown>, scope: ToolScope, guard: PathG
     return below.startsWith("..") || below === "" ? [place] : [place, below];
   };
   const also = places[1] === undefined ? undefined : namesOf(places[1]);
-  // What is moved or deleted is an entry of a folder: a link is not followed, and what is said of everything in a folder is said of it.
+  // A move or delete acts on an entry of a folder: a link is not followed, and a rule about everything in a folder also covers
+  // the folder.
   const isEntry = operation === "move" || operation === "delete";
   const inside = isEntry ? places.flatMap(namesOf).map((name) => `${name}${sep}`) : [];
   const closed = isEffect ? [] : privatePlacesAndTargets(homedir());
@@ -165,14 +168,14 @@ function fileWants(args: Record<string, unknown>, scope: ToolScope, guard: PathG
 
 const VERBS: Readonly<Record<string, string>> = { write: "write", edit: "write", move: "move", delete: "delete" };
 
-/** A decision about a move is for that move alone. */
+/** A decision about a move is only for that move. */
 function patternsFor(places: readonly string[], border: string): Wants["patterns"] {
   const [real, second] = places;
   if (real === undefined || second !== undefined) return {};
   return { task: isInside(real, border) ? `${exactly(border)}${sep}*` : exactly(real), project: exactly(real) };
 }
 
-/** The nearest folder that holds all of them; of one, itself. */
+/** The nearest folder that contains all of them; a single one is its own. */
 function commonFolder([first = sep, ...others]: readonly string[]): string {
   let folder = first;
   while (!others.every((each) => isInside(each, folder))) folder = dirname(folder);
@@ -207,7 +210,7 @@ function otherWants(name: string, args: Record<string, unknown>, scope: ToolScop
   };
 }
 
-/** What an MCP server does, it does where no sandbox of IO's holds it; only what a person called a read stays inside. */
+/** An MCP server works outside IO's sandbox; only what a person declared to be a read counts as inside. */
 function serverWants(tool: Tool, args: Record<string, unknown>, scope: ToolScope, show: Show): Wants {
   return {
     ...otherWants(tool.name, args, scope, show),
@@ -216,7 +219,7 @@ function serverWants(tool: Tool, args: Record<string, unknown>, scope: ToolScope
   };
 }
 
-/** The wider scopes of a question, with the rule that each would write. */
+/** The wider scopes offered with a question, each with the rule that it would store. */
 export function offersFor(
   { subject: { tool }, patterns }: Wants,
   { owner, project, show }: { owner: string; project: string; show: Show },

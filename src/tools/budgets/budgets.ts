@@ -19,12 +19,12 @@ export interface BudgetsDeps {
   usage: Pick<UsageLog, "record" | "spent">;
   approvals: Pick<Approvals, "ask" | "use" | "retract" | "waiting">;
   config: () => { budgets: BudgetsConfig; prices: Prices };
-  /** What a squad has set for itself; it only tightens what holds for all. */
+  /** The budgets that a squad has set for itself; they can only be stricter than the global ones. */
   squadBudgets?: (slug: string) => BudgetsConfig | undefined;
   emit: Emit;
   log: Log;
   now?: () => Date;
-  /** How often it is looked whether a budget that was used up has room again. */
+  /** How often to check whether a budget that was used up has room again. */
   everyMs?: number;
 }
 
@@ -32,9 +32,9 @@ export interface BudgetsDeps {
 export interface Budgets extends Spending {
   report(): BudgetReport;
   /**
-   * Looks which limits are others than before, of a squad or of everybody. The limits of those kinds replace what raised the
-   * earlier ones, and questions about them are withdrawn: whoever still has no room asks anew. `set` names the kinds that
-   * a person has just set, even to the same.
+   * Checks which limits have changed, of a squad or the global ones. New limits replace what raised the earlier ones of those
+   * kinds, and questions about them are withdrawn: whoever still has no room asks again. `set` names the kinds that a person
+   * has just set, even to the same limit.
    */
   limitsChanged(changed?: { squad?: string; set?: readonly BudgetKind[] }): void;
 }
@@ -45,7 +45,7 @@ export function createBudgets(deps: BudgetsDeps): Budgets {
   const budgets = () => config().budgets;
   const limits = createLimits({ budgets, prices: () => config().prices, squadBudgets, usage, table, now });
 
-  /** Says once of each budget that little of it is left. */
+  /** Announces once for each budget that little of it is left. */
   function warn(spender: Spender): void {
     for (const budget of limits.holdingFor(spender)) {
       const { kind, limit, used, isNear } = limits.standing(budget);
@@ -59,26 +59,21 @@ export function createBudgets(deps: BudgetsDeps): Budgets {
     }
   }
 
-  function limitsChanged(
-    { squad, set = [] }: { squad?: string; set?: readonly BudgetKind[] } = {},
-    write: <T>(work: () => T) => T = store.transaction,
-  ): void {
+  function limitsChanged({ squad, set = [] }: { squad?: string; set?: readonly BudgetKind[] } = {}): void {
     const now = squad === undefined ? budgets() : squadBudgets(squad);
     const place = squad ?? "";
-    const changed = write(() =>
+    const changed = store.transaction(() =>
       BudgetKind.options.filter((kind) => table.noteLimit(place, kind, now?.[kind], { isNew: set.includes(kind) })),
     );
     for (const question of approvals.waiting())
       if (changed.some((kind) => isAbout(question, kind))) approvals.retract(question.id, "the limit was changed");
   }
 
-  // The file may have been edited while nobody ran. A database that cannot be written yet keeps nobody from starting.
-  void whenFree(() => limitsChanged({}, (work) => store.soft(work, { atOnce: true }))).catch((error: unknown) =>
-    log.error("changed budgets could not be noted", { error }),
-  );
+  // The file may have been edited while no daemon ran. A database that cannot be written yet does not prevent the start.
+  void whenFree(() => limitsChanged()).catch((error: unknown) => log.error("changed budgets could not be noted", { error }));
 
   return {
-    limitsChanged: (change) => limitsChanged(change),
+    limitsChanged,
     record(spender, call) {
       usage.record(spender, call);
       try {

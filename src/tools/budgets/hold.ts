@@ -16,11 +16,11 @@ export interface HoldDeps {
   table: BudgetTable;
   approvals: Pick<Approvals, "ask" | "use" | "retract">;
   log: Log;
-  /** How often it is looked whether there is room again, because the limit was changed or a new day has begun. */
+  /** How often to check whether there is room again, because the limit was changed or a new day has begun. */
   everyMs?: number;
 }
 
-/** Holds work up before a model call that a budget has no room for, until a person has decided. */
+/** Holds work before a model call that a budget has no room for, until a person has decided. */
 export function createHold({ store, limits, table, approvals, log, everyMs = 500 }: HoldDeps) {
   const rows = createApprovalTable(store);
 
@@ -32,7 +32,7 @@ export function createHold({ store, limits, table, approvals, log, everyMs = 500
     return undefined;
   };
 
-  /** Takes the question back once a budget has room again, so that everybody who waits for it goes on. */
+  /** Withdraws the question once a budget has room again, so that everybody who waits for it continues. */
   function look(reached: Standing, spender: Spender): void {
     try {
       const now = reachedBy(spender);
@@ -53,7 +53,7 @@ export function createHold({ store, limits, table, approvals, log, everyMs = 500
     }
   }
 
-  /** Writes down what was decided, once for each approval. */
+  /** Records the decision, once for each approval. */
   function settle(reached: Standing, { owner }: Spender, life: number, { id, note, state }: Approval): void {
     const decision = { kind: reached.kind, name: reached.name, approval: id, owner, life };
     store.transaction(() => {
@@ -74,7 +74,7 @@ export function createHold({ store, limits, table, approvals, log, everyMs = 500
       if (!isFlushed) {
         await flushed(flush);
         isFlushed = true;
-        // Somebody may have decided meanwhile.
+        // Somebody may have decided in the meantime.
         continue;
       }
       if (table.isStopped(reached, { owner: spender.owner, life })) return `${tellUsed(reached)}, and it was not raised`;
@@ -87,10 +87,13 @@ export function createHold({ store, limits, table, approvals, log, everyMs = 500
   };
 }
 
-/** How long the runtime may take to write down what came before a question. */
+/** How long the runtime may take to record what came before a question. */
 const FLUSH_MS = 5_000;
 
-/** A person may take hours, and what the model said until then was paid for. Where it cannot be written down, the question is asked all the same. */
+/**
+ * Records what the model has said so far, which was paid for, since the person may take hours to decide. If this fails, the
+ * question is asked all the same.
+ */
 async function flushed(flush: () => Promise<void> = async () => undefined): Promise<void> {
   const timer = new AbortController();
   const late = sleep(FLUSH_MS, undefined, { signal: timer.signal, ref: false });
@@ -104,7 +107,7 @@ function whyNot(reached: Standing, { state, note }: Approval): string {
   return `${tellUsed(reached)}, ${why}`;
 }
 
-/** The question still waits; this process no longer does, and its work is about to be ended. */
+/** Waits for the work to be ended: the question stays open, but this process no longer waits for the answer. */
 function ended(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

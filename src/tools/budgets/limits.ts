@@ -8,41 +8,41 @@ import { costOf, type Prices } from "./money.ts";
 export interface LimitsDeps {
   budgets: () => Budgets;
   prices: () => Prices;
-  /** What a squad has set for itself. */
+  /** The budgets that a squad has set for itself. */
   squadBudgets: (slug: string) => Budgets | undefined;
   usage: Pick<UsageLog, "spent">;
   table: Pick<BudgetTable, "raised">;
   now: () => Date;
 }
 
-/** A budget that somebody's next call counts against. */
+/** A budget that a spender's next call counts against. */
 export interface Budget {
   kind: BudgetKind;
   name: string;
-  /** Set where the limit is a squad's own. */
+  /** Set if the limit is a squad's own. */
   squad?: string;
-  /** The squads whose own limits count for it. */
+  /** The squads whose own limits apply to it. */
   places: readonly string[];
-  /** As it is set, before anybody raised it. */
+  /** The configured limit, before anybody raised it. */
   base: Limit;
   spent: Spent;
 }
 
-/** How a budget stands. */
+/** The state of a budget. */
 export interface Standing extends Budget {
   limit: Limit;
   used: Amounts;
   cost: Cost;
-  /** What is used up. */
+  /** The amounts that are used up. */
   over: Amount[];
   isNear: boolean;
-  /** How often a person decided on it. */
+  /** How often a person has decided on it. */
   decisions: number;
 }
 
 const NEAR = 0.8;
 
-/** Which budgets hold for whom, and how each of them stands. */
+/** Which budgets apply to whom, and the state of each. */
 export function createLimits({ budgets, prices, squadBudgets, usage, table, now }: LimitsDeps) {
   function standing(budget: Budget): Standing {
     const { base, spent } = budget;
@@ -55,7 +55,7 @@ export function createLimits({ budgets, prices, squadBudgets, usage, table, now 
     return { ...budget, limit, used, cost, decisions, over: reaches(1), isNear: reaches(NEAR).length > 0 };
   }
 
-  /** Those with a limit, the narrowest first. */
+  /** The budgets with a limit, narrowest first. */
   function holdingFor(spender: Spender): Budget[] {
     const { squad } = spender;
     const all = budgets();
@@ -74,7 +74,7 @@ export function createLimits({ budgets, prices, squadBudgets, usage, table, now 
 }
 export type Limits = ReturnType<typeof createLimits>;
 
-/** A squad's day is its own: what others use does not count. */
+/** A squad's day counts only what the squad itself uses. */
 function squadDay(day: string, squad: string): Omit<Budget, "base"> {
   return { kind: "day", name: `${day}/${squad}`, squad, places: [squad], spent: { of: "day", day, squad } };
 }
@@ -89,7 +89,7 @@ function narrow({ owner, task, run, step, conversation }: Spender): Omit<Budget,
   return [turn, ...named("task", task), ...named("run", run), ...named("conversation", conversation)];
 }
 
-/** The smaller of both, amount by amount. */
+/** The smaller of both limits, for each amount. */
 export function tightest(a: Limit | undefined, b: Limit | undefined): Limit | undefined {
   if (!a || !b) return a ?? b;
   return limitOf((amount) => {
@@ -98,7 +98,7 @@ export function tightest(a: Limit | undefined, b: Limit | undefined): Limit | un
   });
 }
 
-/** A limit made amount by amount; what is false is not limited. */
+/** Builds a limit amount by amount; false means no limit. */
 export function limitOf(of: (amount: Amount) => number | false): Limit {
   const entries = AMOUNTS.map((amount) => [amount, of(amount)] as const).filter(([, value]) => value !== false);
   return Object.fromEntries(entries) as Limit;

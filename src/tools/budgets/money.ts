@@ -4,10 +4,10 @@ import type { UsagePart } from "../../store/usage.ts";
 
 export type Prices = Readonly<Record<string, Price>>;
 
-/** Sums of money are exact to this part of a unit. */
+/** Sums of money are exact to this fraction of a unit. */
 const MILLIONTHS = 1_000_000;
 
-/** Adds up what was used, with its price where there is one. */
+/** Adds up what was used, and its cost if the model has a price. */
 export function costOf(parts: readonly UsagePart[], prices: Prices): Cost {
   const sum = (amount: (part: UsagePart) => number) => parts.reduce((total, part) => total + amount(part), 0);
   const unpriced = [
@@ -25,7 +25,7 @@ export function costOf(parts: readonly UsagePart[], prices: Prices): Cost {
   };
 }
 
-/** Adds up lines of a summary so that the total is exactly what stands in them. */
+/** Adds up the lines of a summary, so that the total is exactly their sum. */
 export function totalOf(lines: readonly Cost[]): Cost {
   const sum = (amount: (line: Cost) => number) => lines.reduce((total, line) => total + amount(line), 0);
   return {
@@ -40,7 +40,7 @@ export function totalOf(lines: readonly Cost[]): Cost {
   };
 }
 
-/** Prices are for a million tokens, so a token costs its price in millionths. What was read from a cache is part of the input. */
+/** Prices are per million tokens, so a token costs its price in millionths. Tokens read from a cache are part of the input. */
 function millionthsOf({ model, rehearsal, inputTokens, outputTokens, cacheReadTokens }: UsagePart, prices: Prices): number {
   const price = rehearsal || !Object.hasOwn(prices, model) ? undefined : prices[model];
   if (!price) return 0;

@@ -6,7 +6,7 @@ import { type Asked, hashOf } from "../approvals/asked.ts";
 import type { Standing } from "./limits.ts";
 import { raiseOf, tellAmounts, tellUsed } from "./words.ts";
 
-/** What a person is asked when a budget is used up. Whoever is held up by it asks the same, in whatever process and life. */
+/** What a person is asked when a budget is used up. All who are held up ask the same, in any process and after a restart. */
 export function questionOf(reached: Standing, { owner, actor }: Pick<Spender, "owner" | "actor">, signal: AbortSignal): Asked {
   const { kind, name, squad, decisions } = reached;
   return {

@@ -15,7 +15,7 @@ export interface ReportDeps {
   now: () => Date;
 }
 
-/** The limits, and how the budgets of the day and of everything that runs stand. */
+/** The limits, and the state of the budgets of the day and of everything that runs. */
 export function createReport({ store, budgets, limits, table, now }: ReportDeps) {
   const approvals = createApprovalTable(store);
 
@@ -46,7 +46,7 @@ export function createReport({ store, budgets, limits, table, now }: ReportDeps)
     const day = now().toISOString().slice(0, 10);
     const budgetsNow = new Map<string, Budget>();
     const add = (budget: Budget) => budgetsNow.set(`${budget.kind} ${budget.name}`, budget);
-    // Today is told even where nothing limits it.
+    // Today is reported even if nothing limits it.
     add({ kind: "day", name: day, places: [], base: budgets().day ?? {}, spent: { of: "day", day } });
     // The turns of a run are its steps, which begin and end on their own.
     for (const spender of spenders)

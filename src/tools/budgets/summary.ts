@@ -9,18 +9,18 @@ export interface SummaryDeps {
   now?: () => Date;
 }
 
-/** What stands for everything that belongs to none of a group. */
+/** The name for everything that belongs to no item of a group. */
 export const NONE = "(none)";
-/** What stands for the small ones of a group that has too many. */
+/** The name for the smaller items of a group that has too many. */
 export const OTHERS = "(others)";
 
 const MAX_ITEMS = 500;
-/** Groups whose names never come to an end are summed over this many days, unless more is asked for. */
+/** Groups with ever more items: unless more is asked for, only the last `ENDLESS_DAYS` are summed up. */
 const ENDLESS: readonly UsageGroup[] = ["conversation", "task", "run"];
 const ENDLESS_DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** What model calls used and cost, by a group. Every call is in one of the items, and the total is their sum. */
+/** Sums up what model calls used and cost, by a group. Every call is in one of the items, and the total is their sum. */
 export function createSummaries({ usage, prices, now = () => new Date() }: SummaryDeps) {
   return (by: UsageGroup, given?: string): UsageSummary => {
     const since = sinceOf(given ?? (ENDLESS.includes(by) ? `${ENDLESS_DAYS}d` : "all"), now());
@@ -41,7 +41,7 @@ export function createSummaries({ usage, prices, now = () => new Date() }: Summa
 }
 export type Summaries = ReturnType<typeof createSummaries>;
 
-/** The first day that counts; null for all of them. */
+/** The first day that counts; null for all days. */
 export function sinceOf(given: string, now: Date): string | null {
   if (given === "all") return null;
   const days = /^(\d{1,5})d$/.exec(given)?.[1];

@@ -2,7 +2,7 @@ import type { Limit } from "../../home/safety-config.ts";
 import { AMOUNTS, type Amount, type Amounts } from "../../protocol/budgets.ts";
 import type { Standing } from "./limits.ts";
 
-/** How a budget that is used up stands, in a sentence without its stop. */
+/** Describes a budget that is used up, in a sentence without its full stop. */
 export function tellUsed({ kind, name, squad, over, used, limit }: Standing): string {
   const whose = {
     turn: `the turn ${name}`,
@@ -32,7 +32,7 @@ const inNumbers = (value: number) => value.toLocaleString("en", { maximumFractio
 
 const NOTHING: Amounts = { tokens: 0, calls: 0, money: 0 };
 
-/** What a decision raises a budget by: what its note says, or else as much again as is set, as often as it takes. */
+/** How much a decision raises a budget by: what its note says, or else the configured limit, as many times as needed. */
 export function raiseOf({ base, limit, used, over }: Standing, note: string | null = null): Amounts {
   const said = amountsIn(note ?? "", over);
   if (said) return said;
@@ -45,7 +45,7 @@ export function raiseOf({ base, limit, used, over }: Standing, note: string | nu
   return raise;
 }
 
-/** Amounts that a person wrote, such as "by 20k tokens" or "5"; a bare number is for whatever is used up. */
+/** Amounts that a person wrote, such as "by 20k tokens" or "5"; a bare number applies to whatever is used up. */
 function amountsIn(note: string, over: readonly Amount[]): Amounts | undefined {
   const bare = /^(?:raise )?(?:by )?\+? ?(\d[\d,_]{0,15}(?:\.\d{1,6})?) ?([km])?$/i.exec(note.trim());
   const named = [...note.matchAll(/(?<![\d,_.])(\d[\d,_]{0,15}(?:\.\d{1,6})?)\s{0,3}([km])?\s{0,3}(tokens?|calls?|money)\b/gi)];

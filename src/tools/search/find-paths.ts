@@ -5,8 +5,8 @@ import { walkFolder } from "./walk.ts";
 
 export const MOST_PATHS = 500;
 
-/** The files, folders and links below a folder whose paths fit a pattern. */
-export function findPaths({ root, glob, forMs, own }: FindJob): FoundPaths {
+/** The files, folders and links below a folder whose paths match a pattern. */
+export function findPaths({ root, glob, forMs, own, share, shares }: FindJob): FoundPaths {
   const until = performance.now() + forMs;
   const guard = createPathGuard({ ...own, selfEdit: () => false });
   const fits = requestedGlob(glob, root);
@@ -18,11 +18,11 @@ export function findPaths({ root, glob, forMs, own }: FindJob): FoundPaths {
     return hidden.isHidden;
   };
   const { left, ending } = walkFolder({
-    root,
+    ...{ root, share, shares },
     isLate: () => performance.now() > until,
     visit({ folder, parts, kind }) {
       if ((onlyFolders && kind !== "folder") || !fits(parts) || isHidden(folder.path)) return undefined;
-      if (paths.length === MOST_PATHS) return "stop";
+      if (paths.length === MOST_PATHS) return "stopped";
       paths.push(`${parts.join("/")}${kind === "folder" ? "/" : kind === "link" ? "@" : ""}`);
       return undefined;
     },

@@ -7,26 +7,27 @@ import type { FoundFile, FoundLine, FoundText, Problem, SearchJob } from "./job.
 import { requestedGlob } from "./path-glob.ts";
 import { createReader, type Met, walkFolder } from "./walk.ts";
 
-/** So many lines fit at most in all, and in one file. */
+/** The most matching lines, in all and in one file. */
 export const MOST_LINES = 100;
 const MOST_IN_FILE = 20;
-/** A longer file is passed by. */
+/** The largest file that is searched, in bytes. */
 export const LARGEST = 10_000_000;
 const LINE = 250;
-/** How much of a long line stands before what was found. */
+/** How many characters of a long line are shown before the match. */
 const BEFORE = 80;
 
 interface Pattern {
-  /** Whether a file may hold it at all. */
+  /** Whether a file can contain a match at all. */
   isIn: (bytes: Buffer) => boolean;
-  /** Where it begins in a line, or -1. */
+  /** Where the match begins in a line, or -1. */
   at: (line: string) => number;
 }
 
-/** The lines of the files below a folder that hold a text. */
+/** The matching lines of the files below a folder. */
 export function findText(job: SearchJob): FoundText | Problem {
   const { root, glob, forMs, own, share, shares, context } = job;
   const until = performance.now() + forMs;
+  const isLate = () => performance.now() > until;
   const pattern = job.isRegex ? regexPattern(job.query) : literalPattern(job.query);
   if ("problem" in pattern) return pattern;
   const fits = glob === undefined ? () => true : requestedGlob(glob, root);
@@ -39,13 +40,13 @@ export function findText(job: SearchJob): FoundText | Problem {
     const content = readFile(met, pattern.isIn);
     if (content === undefined) return;
     if ("why" in content) {
-      // That there is a secret is nobody's business either.
+      // Not even the existence of a secret is reported.
       if (content.why !== "secret") skipped[content.why] += 1;
       return;
     }
     const found = linesWith(content.bytes.toString("utf8"), pattern, context, Math.min(room, MOST_IN_FILE));
     if (found.lines.length === 0) return;
-    files.push({ parts: met.parts, ...found });
+    files.push({ parts: [...met.parts], ...found });
     room -= found.lines.filter(({ isMatch }) => isMatch).length;
   };
 
@@ -54,11 +55,11 @@ export function findText(job: SearchJob): FoundText | Problem {
     return { files, isFull: false, isLate: false, left: { ignored: 0, ...skipped } };
   }
   const { left, ending } = walkFolder({
-    root,
-    isLate: () => performance.now() > until,
+    ...{ root, share, shares, isLate },
     visit(met) {
-      if (met.kind !== "file" || shareOf(met.parts, shares) !== share || !fits(met.parts)) return undefined;
-      if (room === 0) return "stop";
+      if (met.kind !== "file" || !fits(met.parts)) return undefined;
+      if (room === 0) return "stopped";
+      if (isLate()) return "late";
       search(met);
       return undefined;
     },
@@ -71,36 +72,40 @@ function isFile(path: string): boolean {
   return dirname(path) !== path && withFolder(dirname(path), (folder) => statsOf(folder, basename(path)))?.isFile() === true;
 }
 
-/** Every thread meets every file, and takes those that its path says are its own. */
-function shareOf(parts: readonly string[], shares: number): number {
-  if (shares === 1) return 0;
-  let sum = 0;
-  for (const part of parts) for (let at = 0; at < part.length; at += 1) sum = (sum * 31 + part.charCodeAt(at)) >>> 0;
-  return sum % shares;
-}
-
 function literalPattern(query: string): Pattern {
   const bytes = Buffer.from(query, "utf8");
   return { isIn: (content) => content.includes(bytes), at: (line) => line.indexOf(query) };
 }
 
 function regexPattern(query: string): Pattern | Problem {
-  // The others' way to say that case does not matter.
+  // How other tools spell that case does not matter.
   const [, ignoresCase, source = query] = /^(\(\?i\))?(.*)$/s.exec(query) ?? [];
   try {
     const flags = `${ignoresCase === undefined ? "" : "i"}${/\\[pP]\{/.test(source) ? "u" : ""}`;
     const whole = new RegExp(source, `${flags}m`);
     const line = new RegExp(source, flags);
-    return { isIn: (content) => whole.test(content.toString("utf8")), at: (text) => line.exec(text)?.index ?? -1 };
+    const first = Buffer.from(ignoresCase === undefined ? beginningOf(source) : "");
+    return {
+      isIn: (content) => content.includes(first) && whole.test(content.toString("utf8")),
+      at: (text) => line.exec(text)?.index ?? -1,
+    };
   } catch (error) {
     return { problem: messageOf(error) };
   }
 }
 
-/** The lines that fit, with those around them. */
+/** What every match of an expression begins with; most files do not contain it and need not be decoded. */
+function beginningOf(source: string): string {
+  const [, start = "", letters = ""] = /^(\^|\\b|)([\w ]{0,200})/.exec(source) ?? [];
+  if (source.includes("|")) return "";
+  const next = source[start.length + letters.length];
+  return next !== undefined && "*+?{".includes(next) ? letters.slice(0, -1) : letters;
+}
+
+/** The matching lines, with the lines around them. */
 function linesWith(text: string, { at }: Pattern, context: number, most: number): Omit<FoundFile, "parts"> {
   const all = text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
-  // What follows the last line end is no line.
+  // There is no line after the last line end.
   if (all.at(-1) === "") all.pop();
   const shown = new Map<number, FoundLine>();
   let matches = 0;

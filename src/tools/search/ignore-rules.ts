@@ -1,22 +1,21 @@
-import { type PathGlob, pathGlob } from "./path-glob.ts";
+import { nameGlob, type PathGlob, pathGlob } from "./path-glob.ts";
 
 interface Rule {
   isNegated: boolean;
   foldersOnly: boolean;
-  fits: PathGlob;
-  /** Without a slash it is about a name in any folder below. */
-  isName: boolean;
+  /** A pattern without a slash matches a name in any folder below; others match a path relative to their own folder. */
+  fits: { name: (name: string) => boolean } | { path: PathGlob };
 }
 
-/** What the ignore files of a folder and of those above it say. */
+/** The rules in the ignore files of a folder and of the folders above it. */
 export interface IgnoreRules {
   rules: readonly Rule[];
-  /** How many parts the path of their folder has. */
+  /** The number of parts in the path of their folder. */
   depth: number;
   above: IgnoreRules | undefined;
 }
 
-/** The rules that hold in a folder with this ignore file, besides those above it. */
+/** Adds the rules of a folder's ignore file to those of the folders above it. */
 export function withRules(above: IgnoreRules | undefined, depth: number, text: string): IgnoreRules {
   const rules = text
     .replace(/^\uFEFF/, "")
@@ -25,13 +24,18 @@ export function withRules(above: IgnoreRules | undefined, depth: number, text: s
   return { rules, depth, above };
 }
 
-/** Whether an entry is ignored, given by the parts of its path; the nearest file decides, and in it the last rule that fits. */
+/** Whether an entry is ignored, given by the parts of its path. The last match in the nearest file decides. */
 export function isIgnored(rules: IgnoreRules | undefined, parts: readonly string[], isFolder: boolean): boolean {
+  const name = parts[parts.length - 1]!;
   for (let at = rules; at !== undefined; at = at.above) {
     const { depth } = at;
-    const below = depth === 0 ? parts : parts.slice(depth);
-    const name = parts.slice(-1);
-    const rule = at.rules.findLast(({ foldersOnly, isName, fits }) => (isFolder || !foldersOnly) && fits(isName ? name : below));
+    let below: readonly string[] | undefined;
+    const rule = at.rules.findLast(({ foldersOnly, fits }) => {
+      if (foldersOnly && !isFolder) return false;
+      if ("name" in fits) return fits.name(name);
+      below ??= depth === 0 ? parts : parts.slice(depth);
+      return fits.path(below);
+    });
     if (rule) return !rule.isNegated;
   }
   return false;
@@ -44,14 +48,13 @@ function ruleOf(line: string): Rule[] {
   const foldersOnly = whole.endsWith("/");
   const pattern = foldersOnly ? whole.slice(0, -1) : whole;
   if (pattern === "") return [];
-  const isName = !pattern.includes("/");
   const anchored = pattern.startsWith("/") ? pattern.slice(1) : pattern;
-  // "a/**" is about everything in a, and not about a itself.
-  const fits = pathGlob(anchored.endsWith("/**") ? `${anchored}/*` : anchored);
-  return [{ isNegated, foldersOnly, isName, fits }];
+  // "a/**" matches everything in a, but not a itself.
+  const path = () => pathGlob(anchored.endsWith("/**") ? `${anchored}/*` : anchored);
+  return [{ isNegated, foldersOnly, fits: pattern.includes("/") ? { path: path() } : { name: nameGlob(pattern) } }];
 }
 
-/** Spaces at the end count only after a backslash. */
+/** Trailing spaces count only after a backslash. */
 function withoutTrailingSpaces(line: string): string {
   let end = line.length;
   while (end > 0 && line[end - 1] === " " && line[end - 2] !== "\\") end -= 1;

@@ -2,13 +2,16 @@ import type { OwnPlaces } from "../guard.ts";
 import type { LeftOut } from "./walk.ts";
 
 interface Common {
-  /** A folder, or for a text also a file, by its real path. */
+  /** The real path of a folder, or for a text search also of a file. */
   root: string;
   glob?: string | undefined;
-  /** How long to look. */
+  /** The time limit in milliseconds. */
   forMs: number;
-  /** What the thread makes a guard of its own from. */
+  /** What the thread builds its own guard from. */
   own: OwnPlaces;
+  /** Which of several threads this is; it looks only at its share. */
+  share: number;
+  shares: number;
 }
 
 export interface FindJob extends Common {
@@ -18,11 +21,8 @@ export interface FindJob extends Common {
 export interface SearchJob extends Common {
   query: string;
   isRegex: boolean;
-  /** How many lines to show around each. */
+  /** How many lines to show around each match. */
   context: number;
-  /** Of the files, those whose number modulo `shares` is this one. */
-  share: number;
-  shares: number;
 }
 
 export type Job = FindJob | SearchJob;
@@ -44,7 +44,7 @@ export interface FoundLine {
 export interface FoundFile {
   parts: readonly string[];
   lines: FoundLine[];
-  /** How many lines of it fit besides. */
+  /** How many more lines of the file match. */
   more: number;
 }
 
@@ -55,7 +55,7 @@ export interface FoundText {
   left: LeftOut & { binary: number; large: number };
 }
 
-/** A pattern that is none. */
+/** Why a pattern is invalid. */
 export interface Problem {
   problem: string;
 }

@@ -1,20 +1,20 @@
-/** Whether a path, given by its parts, fits. */
+/** Whether a path, given by its parts, matches. */
 export type PathGlob = (parts: readonly string[]) => boolean;
 
 type Token = { kind: "star" } | { kind: "any" } | { kind: "one"; fits: (letter: string) => boolean };
 type Part = "**" | ((name: string) => boolean);
 
 const STAR: Token = { kind: "star" };
-/** How many patterns the braces of one may stand for. */
+/** The most alternatives that the braces of a pattern may expand to. */
 const MOST_ALTERNATIVES = 100;
 
 /**
- * A pattern for paths: `*` and `?` stay within a name, `**` spans folders, `[a-z]` is a set of letters. Matching takes time that
- * grows with the two lengths multiplied, whatever the pattern: after a mismatch only the last star is tried anew.
+ * A pattern for paths: `*` and `?` match within a name, `**` spans folders, `[a-z]` is a set of letters. For any pattern, the
+ * time to match grows at most with the product of the two lengths: after a mismatch, only the last star is retried.
  */
 export function pathGlob(pattern: string): PathGlob {
   const parts = pattern.split("/").map(partOf);
-  // Two stars in a row mean the same as one, and would be tried anew for nothing.
+  // Two `**` in a row mean the same as one, and would be retried for nothing.
   const lean = parts.filter((part, at) => part !== "**" || parts[at - 1] !== "**");
   const [only] = lean;
   if (lean.length === 1 && typeof only === "function") return (names) => names.length === 1 && only(names[0]!);
@@ -30,17 +30,26 @@ export function pathGlob(pattern: string): PathGlob {
     );
 }
 
+/** A pattern for a single name. */
+export function nameGlob(pattern: string): (name: string) => boolean {
+  const part = partOf(pattern);
+  return part === "**" ? () => true : part;
+}
+
 /**
- * What a model asks for: a pattern without a slash fits a name in any folder, braces hold alternatives, and one with the whole
- * path of the folder that is looked through is meant from there.
+ * A pattern as a model writes it: without a slash it matches a name in any folder, braces hold alternatives, and one that
+ * begins with the whole path of the searched folder is relative to that folder.
  */
 export function requestedGlob(pattern: string, root = ""): PathGlob {
   const below = pattern.startsWith(`${root}/`) ? pattern.slice(root.length) : pattern;
-  const globs = alternatives(below.replace(/^\.?\//, "")).map((each) => ({
-    isName: !each.includes("/"),
-    fits: pathGlob(each.replace(/\/$/, "")),
-  }));
-  return (parts) => globs.some(({ isName, fits }) => fits(isName ? parts.slice(-1) : parts));
+  const globs = alternatives(below.replace(/^\.?\//, "")).map((each): PathGlob => {
+    const plain = each.replace(/\/$/, "");
+    if (each.includes("/")) return pathGlob(plain);
+    const fits = nameGlob(plain);
+    return (parts) => fits(parts[parts.length - 1]!);
+  });
+  const [only, ...others] = globs;
+  return only && others.length === 0 ? only : (parts) => globs.some((fits) => fits(parts));
 }
 
 function alternatives(pattern: string): string[] {
@@ -48,7 +57,7 @@ function alternatives(pattern: string): string[] {
   for (let isOpen = true; isOpen && whole.length < MOST_ALTERNATIVES; ) {
     isOpen = false;
     whole = whole.flatMap((each) => {
-      // The first that closes belongs to the last that opens before it.
+      // The first closing brace belongs to the last opening brace before it.
       const close = each.indexOf("}");
       const open = each.lastIndexOf("{", close);
       if (close < 0 || open < 0) return [each];
@@ -78,7 +87,7 @@ function partOf(text: string): Part {
     );
 }
 
-/** Compares two sequences, in one of which stars stand for any number of elements of the other. */
+/** Matches a sequence against a pattern in which a star stands for any number of elements. */
 function fitsWithStars(
   length: number,
   patternLength: number,
@@ -114,7 +123,7 @@ function tokensOf(text: string): Token[] {
     else if (letter === "[") {
       const set = setAt(text, at);
       tokens.push({ kind: "one", fits: set?.fits ?? (() => false) });
-      // Like git: a set that is never closed fits nothing.
+      // As in git, a set that is never closed matches nothing.
       at = set?.end ?? text.length;
       continue;
     } else {

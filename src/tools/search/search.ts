@@ -4,11 +4,12 @@ import { named, oneLine, quoted } from "../../lib/quoted.ts";
 import { asData } from "../../lib/untrusted.ts";
 import type { PathGuard } from "../guard.ts";
 import { type ToolContext, ToolError } from "../tool.ts";
+import { MOST_PATHS } from "./find-paths.ts";
 import { LARGEST, MOST_LINES } from "./find-text.ts";
 import type { FindJob, FoundFile, FoundPaths, FoundText, Problem, SearchJob } from "./job.ts";
 
 const WORKER = "tools/search/worker.js";
-/** Between two files a search ends by itself when its time is over; in the midst of one it is ended after this much more. */
+/** A search checks its time between files; one that is stuck within a file is stopped after this multiple of its time. */
 const OVERTIME = 1.2;
 const MOST_THREADS = 4;
 const MOST_SHOWN = 8_000;
@@ -20,7 +21,7 @@ export interface SearchWanted {
   context?: number | undefined;
 }
 
-/** Where a search or a find looks. */
+/** The folder that is searched. */
 export interface SearchFolder {
   /** As the model spelled it. */
   path: string;
@@ -32,27 +33,22 @@ export interface SearchDeps extends Pick<ToolContext, "signal" | "whyNot"> {
   forMs: number;
 }
 
-/** Finds lines in the files below a folder, in threads of its own: no pattern and no file can hold up anybody else. */
+/** Finds lines in the files below a folder, in separate threads: no pattern and no file can block anything else. */
 export async function searchFiles(
   { query, glob, regex = false, context = 0 }: SearchWanted,
   { path, real }: SearchFolder,
   { guard, forMs, signal, whyNot }: SearchDeps,
 ): Promise<string> {
   if (!regex && /[\r\n]/.test(query)) throw new ToolError("query: a search goes line by line; look for one line of it.");
-  const shares = Math.min(MOST_THREADS, availableParallelism());
-  const found = await Promise.all(
-    Array.from({ length: shares }, (_, share) => {
-      const job: SearchJob = { root: real, query, glob, isRegex: regex, context, share, shares, forMs, own: guard.own };
-      return offThread<FoundText | Problem>(WORKER, job, { deadlineMs: forMs * OVERTIME, signal });
-    }),
-  );
+  const job = { root: real, query, glob, isRegex: regex, context, forMs, own: guard.own };
+  const found = await sideBySide<SearchJob, FoundText | Problem>(job, signal);
   const parts = found.map((each) => {
     if (each === undefined) throw tooLong(forMs, regex);
     if ("problem" in each) throw new ToolError(`query: is no regular expression: ${oneLine(each.problem, 300)}.`);
     return each;
   });
   const all = parts.flatMap(({ files }) => files).sort((a, b) => (isBefore(a.parts, b.parts) ? -1 : 1));
-  // A rule of the user's about a file holds for what is shown of it here too.
+  // The user's rules about a file also apply to what is shown of it here.
   const files = all.filter((file) => !whyNot?.({ operation: "read", path: [real, ...file.parts].join("/") }));
   const { text, lines, isCut } = showFiles(files);
   const sum = (count: (left: FoundText["left"]) => number) => parts.reduce((all, { left }) => all + count(left), 0);
@@ -67,11 +63,10 @@ export async function searchFiles(
     ...(isLate ? [`The search ended after ${forMs / 1_000} s; the rest was not searched.`] : []),
     ...notSearched([
       [all.length - files.length, "kept back by a rule"],
-      // Every thread walks the whole tree.
-      [parts[0]?.left.ignored ?? 0, "ignored"],
+      [sum(({ ignored }) => ignored), "ignored"],
       [sum(({ binary }) => binary), "binary"],
       [sum(({ large }) => large), `over ${LARGEST / 1_000_000} MB`],
-      [Math.max(...parts.map(({ left }) => left.unreadable)), "unreadable"],
+      [sum(({ unreadable }) => unreadable), "unreadable"],
     ]),
   ];
   return `${lines === 0 ? "" : `${asData(text)}\n`}[${notes.join(" ")}]`;
@@ -83,10 +78,18 @@ export async function findFiles(
   { path, real }: SearchFolder,
   { guard, forMs, signal }: SearchDeps,
 ): Promise<string> {
-  const job: FindJob = { root: real, glob, forMs, own: guard.own };
-  const found = await offThread<FoundPaths>(WORKER, job, { deadlineMs: forMs * OVERTIME, signal });
-  if (found === undefined) throw tooLong(forMs, false);
-  const { paths, isFull, isLate, left } = found;
+  const found = await sideBySide<FindJob, FoundPaths>({ root: real, glob, forMs, own: guard.own }, signal);
+  const parts = found.map((each) => {
+    if (each === undefined) throw tooLong(forMs, false);
+    return each;
+  });
+  const all = parts
+    .flatMap((part) => part.paths.map((each) => ({ each, names: each.split("/") })))
+    .sort((a, b) => (isBefore(a.names, b.names) ? -1 : 1));
+  const paths = all.slice(0, MOST_PATHS).map(({ each }) => each);
+  const isFull = paths.length < all.length || parts.some((part) => part.isFull);
+  const isLate = parts.some((part) => part.isLate);
+  const sum = (count: (left: FoundPaths["left"]) => number) => parts.reduce((whole, { left }) => whole + count(left), 0);
   const shown = fitting(paths.map((each) => named(each, 1_000)));
   const notes = [
     paths.length === 0
@@ -96,11 +99,21 @@ export async function findFiles(
         : `${paths.length} found.`,
     ...(isLate ? [`The search ended after ${forMs / 1_000} s; the rest was not looked at.`] : []),
     ...notSearched([
-      [left.ignored, "ignored"],
-      [left.unreadable, "unreadable"],
+      [sum(({ ignored }) => ignored), "ignored"],
+      [sum(({ unreadable }) => unreadable), "unreadable"],
     ]),
   ];
   return `${paths.length === 0 ? "" : `${asData(shown.join("\n"))}\n`}[${notes.join(" ")}]`;
+}
+
+/** Runs the job in several threads, each with its share. */
+function sideBySide<J extends FindJob | SearchJob, T>(
+  job: Omit<J, "share" | "shares">,
+  signal: AbortSignal,
+): Promise<(T | undefined)[]> {
+  const shares = Math.min(MOST_THREADS, availableParallelism());
+  const options = { deadlineMs: job.forMs * OVERTIME, signal };
+  return Promise.all(Array.from({ length: shares }, (_, share) => offThread<T>(WORKER, { ...job, share, shares }, options)));
 }
 
 function tooLong(forMs: number, isRegex: boolean): ToolError {
@@ -108,13 +121,13 @@ function tooLong(forMs: number, isRegex: boolean): ToolError {
   return new ToolError(`The search did not end within ${(forMs * OVERTIME) / 1_000} s and was stopped. ${advice}.`);
 }
 
-/** In the order in which the tree is walked. */
+/** Compares in the order in which the tree is walked. */
 function isBefore(a: readonly string[], b: readonly string[]): boolean {
   const at = a.findIndex((part, index) => part !== b[index]);
   return at < 0 ? a.length < b.length : b[at] !== undefined && a[at]! < b[at];
 }
 
-/** File by file, each line with its number: those that fit after a colon, those around them after a dash. */
+/** Shows the lines file by file with their numbers: matches after a colon, lines around them after a dash. */
 function showFiles(files: readonly FoundFile[]): { text: string; lines: number; isCut: boolean } {
   const out: string[] = [];
   let lines = 0;
