@@ -33,9 +33,9 @@ export interface EngineDeps {
   /** Plays the model when the rehearsal model was chosen. */
   rehearsal: Model;
   log: Log;
-  /** Redacts a provider's error: some repeat the key they were given. */
+  /** Redacts a provider's error, since some repeat the key they were given. */
   clean?: (text: string) => string;
-  /** Stores what a provider's refusals taught. */
+  /** Remembers across restarts what a provider's refusals taught. */
   memo?: Memo;
   onState?: (state: EngineState) => void;
   healthEveryMs?: number;
@@ -131,7 +131,7 @@ export async function createEngine({
   return {
     async start() {
       await runtime.start();
-      // GitHub is not contacted before it is needed.
+      // Contact GitHub only when it is needed.
       if (!login) void list.ready();
     },
     stop() {
@@ -158,7 +158,7 @@ export async function createEngine({
     }),
     deleteSession(id) {
       preparations.leave(id);
-      // A session that is being prepared would be written again after its deletion.
+      // Wait for a running preparation, which would write the session again after its deletion.
       return inTurn(id, () => {
         door.handover(generations.current(id).session);
         return sessions.remove(id);
@@ -181,7 +181,7 @@ function accessOf({ login, provider }: Choice): Pick<ResumeSessionConfig, "gitHu
   };
 }
 
-/** Ends what the turn's calls left running, before anybody looks at their effects. */
+/** Ends what the turn's tool calls left running, before anybody evaluates their effects. */
 async function endTurn({ tools }: SessionSpec, { owner }: TurnRequest): Promise<void> {
   await Promise.all(tools.map((tool) => tool.turnEnded?.(owner)));
 }

@@ -29,7 +29,7 @@ export interface Serving {
 /** Where the assumed window comes from. */
 export type WindowSource = "config" | "provider" | "refusal" | "name" | "default";
 
-/** What is known of a model, and where its window comes from. */
+/** What is known of a model. */
 export interface ModelReport {
   model: string;
   /** In tokens, prompt and answer together. */
@@ -66,7 +66,7 @@ export interface Session {
   prepare(): Promise<void>;
 }
 
-/** The Copilot runtime, behind the only interface that other rooms use. */
+/** The Copilot runtime, behind the only interface that other folders use. */
 export interface Engine {
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -80,6 +80,6 @@ export interface Engine {
   /** The model that serves for a name: itself, or a substitute if it is missing. */
   serving(name: string): Promise<Serving>;
   models(): Promise<{ id: string; name: string }[]>;
-  /** What is known of a model in advance; by default of the engine's own. */
+  /** What is known of a model before it is used; by default of the engine's own. */
   about(name?: string): Promise<ModelReport>;
 }

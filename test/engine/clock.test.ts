@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createTurnClock } from "../../src/engine/sessions/clock.ts";
 import { until } from "../support/until.ts";
 
-/** A countdown that is begun anew all the time until told otherwise. */
+/** A countdown that is restarted every 10 ms until `silent` is called. */
 function kept(ms: number) {
   const clock = createTurnClock();
   const ended: number[] = [];

@@ -19,7 +19,7 @@ const codesIn = (text: string) => [...new Set(text.match(CODE) ?? [])].sort();
 const isSummary = (text: string) => /detailed summary of the conversation so far/.test(text);
 const chat = (index: number) => `message ${index}: ${"alpha beta gamma delta ".repeat(40)}`;
 
-/** Keeps the codes of what it is given to summarise, and never says one. */
+/** Keeps the codes when it summarises, but never says one. */
 const forgetful: Script = ({ lastUser }) => {
   if (!isSummary(lastUser)) return { say: "lorem ipsum dolor sit amet ".repeat(20) };
   const given = /\n\n(<.*)$/s.exec(lastUser)?.[1] ?? "";
@@ -27,7 +27,7 @@ const forgetful: Script = ({ lastUser }) => {
   return { say: `${codesIn(given).join(" ")} ${given.replace(CODE, "it")}`.split(/\s+/).slice(0, most).join(" ") };
 };
 
-/** A conversation in a folder, over any number of engines, with the codes that its model was shown last. */
+/** A conversation in a folder, over any number of engines, and the codes that its model was last shown. */
 async function converse() {
   const provider = await startOpenAi({
     ...{ key: KEY, script: forgetful },

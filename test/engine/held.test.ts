@@ -53,7 +53,7 @@ test("a call that must not be made is not, and ends the turn with the reason", a
   });
   expect(model.requests).toHaveLength(1);
   expect(events.filter(({ kind }) => kind === "usage")).toHaveLength(1);
-  // The session is at rest, and goes on with what is said next.
+  // The session is idle and continues with the next prompt.
   expect(await session.run(turn("and now"))).toMatchObject({ outcome: "done", text: "Noted." });
 });
 

@@ -23,7 +23,7 @@ test.each(["killed", "asked to end"])(
     await expect(life.client.resumeSession("gone", {})).rejects.toThrow("connection was closed");
     expect(pids).toEqual([life.pid]);
 
-    // A starter goes on: only what has ended stays ended.
+    // The starter itself can start again: only the old process stays dead.
     const next = await starter.start();
     expect(next.pid).not.toBe(life.pid);
     await endRuntime(next);

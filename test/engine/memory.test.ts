@@ -15,7 +15,7 @@ const ROUNDS = 13;
 const SIDE_BY_SIDE = 4;
 const TURNS_EACH = 4;
 
-/** What is still reachable, once whatever was about to be let go of is gone. */
+/** The size of the reachable heap in bytes, after garbage collection. */
 async function reachable(): Promise<number> {
   for (let round = 0; round < 3; round += 1) {
     collect();

@@ -5,7 +5,7 @@ import { until } from "../support/until.ts";
 
 const spec = (id: string): SessionSpec => ({ id, systemMessage: () => "", tools: [], workingDirectory: "/" });
 
-/** Preparations whose work ends when a test says so. */
+/** Preparations that end when the test says so. */
 function begun(calmMs?: number) {
   const order: string[] = [];
   const ends = new Map<string, () => void>();

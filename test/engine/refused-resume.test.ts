@@ -50,7 +50,7 @@ test.each([
 
     const second = await startEngine(folder, model.url, {}, { env });
     runtime.refuse(...reasons);
-    // The same words again: they are a new question, whatever is tried on the way to it.
+    // The same text again is a new question, whatever is tried on the way.
     expect(await second.session(spec).run(turn("go on", { owner: "m_2" }))).toMatchObject({ outcome: "done", text: "answer 1" });
     expect(runtime.left()).toBe(false);
     expect(createGenerations(folder).current("lasting").session).toBe(session);

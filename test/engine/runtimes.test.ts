@@ -13,7 +13,7 @@ import { disguisedRuntime, expectedRuntime, installedCopy } from "../support/run
 
 const rehearsal = { IO_ENGINE: "rehearsal" };
 
-/** What the doctor of a copy of IO finds, in a home with nothing in it. */
+/** What the doctor of a copy of IO reports for an empty home. */
 async function examined(io: string, home: string): Promise<DoctorReport> {
   const env = { PATH: process.env.PATH, HOME: home, IO_HOME: join(home, "io"), IO_PORT: "0", ...rehearsal };
   return JSON.parse((await exec(process.execPath, [io, "doctor", "--json"], { env })).stdout) as DoctorReport;

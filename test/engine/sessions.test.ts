@@ -25,7 +25,7 @@ function parentOf(pid: string): number {
   try {
     return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
   } catch {
-    // It ended while we looked.
+    // The process ended while we looked.
     return -1;
   }
 }
@@ -120,7 +120,7 @@ test("a changed system message reaches the model in the same conversation", asyn
   expect(last.messages.filter(({ role }) => role === "user")).toHaveLength(2);
 });
 
-/** The defaults, with a limit for the runtime's memory that is asked for at every look at it. */
+/** The default config, except that a function gives the runtime's memory limit each time it is checked. */
 const limitedTo = (megabytes: () => number): Config =>
   Object.defineProperty(Config.parse({}), "runtimeMaxMb", { get: megabytes });
 

@@ -4,11 +4,11 @@ import { explainGitHub } from "./github-failures.ts";
 import type { Choice } from "./ladder.ts";
 import type { ModelFacts } from "./models.ts";
 
-/** Puts failures into words that name whose fault they are and what to do. */
+/** Describes failures for people: whose fault it is and what to do. */
 export interface Explainer {
-  /** The runtime's own trouble. */
+  /** Describes a failure of the runtime itself. */
   troubled(trouble: RuntimeTrouble): TurnError;
-  /** A failed call to a model. */
+  /** Describes a failed model call. */
   failed(failure: WireFailure, model: string, available: readonly ModelFacts[]): TurnError;
 }
 
@@ -20,7 +20,7 @@ export function createExplainer({ login, names }: Choice): Explainer {
   };
 }
 
-/** A failed call to GitHub's models, in the form in which the runtime tells of its own troubles. */
+/** Converts a failed call to a GitHub model into the form in which the runtime reports its own failures. */
 function asTrouble({ fault, status, message }: WireFailure): RuntimeTrouble {
   return fault === "network" ? { message: `fetch failed: ${message}` } : { statusCode: status, message };
 }

@@ -7,40 +7,40 @@ import { noUsage } from "../../protocol/usage.ts";
 import { isUnpaid, PAGE, type WireFailure } from "../wire/failure.ts";
 import { type ModelFacts, nearestModels } from "./models.ts";
 
-/** A failure as a person reads it: `message` is the whole of it, `remedy` repeats what to do about it. */
+/** A failure as shown to people. `message` is the full text; `remedy`, if set, repeats its last part: what to do about it. */
 export type TurnError = NonNullable<TurnResult["error"]> & { remedy?: string };
 
-/** The part of a turn's result that is there whatever happened, for a turn in which nothing was said. */
+/** The required fields of a turn's result, for a turn in which the model said nothing. */
 export function nothingSaid(): Pick<TurnResult, "text" | "usage" | "tools" | "served"> {
   return { text: "", usage: noUsage(), tools: [], served: [] };
 }
 
-/** A turn that failed before anything was said in it. */
+/** The result of a turn that failed before the model said anything. */
 export function failedTurn({ code, message, remedy }: TurnError): TurnResult {
   return { ...nothingSaid(), outcome: "failed", error: { code, message }, ...(remedy !== undefined && { remedy }) };
 }
 
-/** The settings that a failure may be about, by name and place, so that a person knows what to change. */
+/** The names of the settings that a failure may be about, and where each is set, so that a person knows what to change. */
 export interface SettingNames {
   address: string;
   key: string;
   model: string;
-  /** What to do when the key is not accepted. */
+  /** What to do if the provider rejects the key. */
   keyAdvice?: string;
-  /** Where the wire is set, for a provider of one's own. */
+  /** The setting for the wire API, if the user configured the provider. */
   wireApi?: string;
 }
 
-/** What the runtime told of something that went wrong. */
+/** A failure that the runtime reported. */
 export interface RuntimeTrouble {
   statusCode?: number | undefined;
   errorType?: string | undefined;
   message: string;
-  /** What the provider itself said, where the message above is the runtime's. */
+  /** The provider's own message, if `message` is the runtime's. */
   detail?: string | undefined;
 }
 
-/** An invalid setting: what is wrong with it, and what to do. */
+/** An invalid setting: what is wrong with it and what to do. */
 export class SettingError extends UserError {
   readonly what: string;
   readonly remedy: string;
@@ -86,7 +86,7 @@ export function turnError(code: TurnErrorCode, detail?: string, advice?: string)
   return { code, message, ...(remedy !== undefined && { remedy }) };
 }
 
-/** Turns a failure of the provider or the network into advice. */
+/** Describes a failure of the provider or the network. */
 export function callFailed(
   failure: WireFailure,
   model: string,
@@ -191,7 +191,7 @@ function toolsAdvice(message: string, names: SettingNames): string {
   return `Name another with ${names.model}, or set "tools": false for it in provider.models to talk without any.`;
 }
 
-/** How a full disk can look to a program that could not write. */
+/** The errors that a full disk can cause. */
 const LOOKS_LIKE = new Set<TurnErrorCode>([
   "runtime_died",
   "runtime_failed",

@@ -94,12 +94,12 @@ function readConfig(file: string): z.infer<typeof CliConfig> | undefined {
     const text = readFileSync(file, "utf8").replace(/^[ \t]*\/\/.*$/gm, "");
     return CliConfig.parse(JSON.parse(text));
   } catch {
-    // Not ours, truncated, or of an unknown version.
+    // Not the CLI's file, truncated, or from an unknown version.
     return undefined;
   }
 }
 
-/** Asks the system for the token that the CLI put into the keychain. Does not wait for a dialog. */
+/** Reads the token that the CLI saved in the system's keychain. Gives up after `KEYCHAIN_MS`, so a dialog does not block it. */
 async function fromKeychain(account: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const lookUp: Partial<Record<NodeJS.Platform, [ProgramName, ...string[]]>> = {
     linux: ["secret-tool", "lookup", "service", "copilot-cli", "username", account],

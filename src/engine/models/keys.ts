@@ -1,15 +1,15 @@
 import { PRESETS, presetAt, presetOfKey } from "./presets.ts";
 
-/** An API key, where it was set and for which provider. */
+/** An API key, where it was set and which provider it is for. */
 export interface KeyDeps {
   /** The value; undefined if none was set. */
   key: string | undefined;
   /** Where it was read: the name of a variable or setting. */
   setting: string;
-  /** The variable to recommend to somebody without a key. */
+  /** Returns the advice how to use this variable for the key. */
   toName: (variable: string) => string;
   baseUrl: string;
-  /** Where the address was read. */
+  /** The setting that the address comes from. */
   address: string;
   type: string;
   env: NodeJS.ProcessEnv;

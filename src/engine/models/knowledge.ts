@@ -11,7 +11,7 @@ export interface Memo {
 }
 
 export interface KnowledgeDeps {
-  /** The provider's identity: what one refuses another may accept. */
+  /** Identifies the provider, since each refuses different things. */
   provider: string;
   /** The user's facts, which override the provider's. */
   configured: readonly ModelConfig[];
@@ -57,7 +57,7 @@ export interface Knowledge extends ModelKnowledge {
   windowFrom(model: string): WindowSource;
 }
 
-/** What is known of each model of a provider: from the user, the provider's list, and its refusals. */
+/** What is known of each model of a provider: from the user, from the provider's list and from its refusals. */
 export function createKnowledge({ provider, configured, listed, memo }: KnowledgeDeps): Knowledge {
   const said = (model: string) => configured.find(({ id }) => id === model);
   const told = (model: string) => listed().find(({ id }) => id === model);
@@ -99,7 +99,7 @@ export function createKnowledge({ provider, configured, listed, memo }: Knowledg
   };
 }
 
-/** Facts noted by another version are learnt again. */
+/** Facts stored in another version's format are dropped and learnt again. */
 function read(text: string | undefined): Learnt {
   try {
     const noted = Learnt.safeParse(JSON.parse(text ?? "{}"));

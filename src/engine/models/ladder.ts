@@ -10,26 +10,26 @@ import { idleVariables, isKey, isVariable, keyAdvice } from "./keys.ts";
 import { createOllama, type Ollama } from "./ollama.ts";
 import { endpointOf, type Provider, typeOf } from "./provider.ts";
 
-/** Where the model comes from. */
+/** The chosen model, and how to reach it. */
 export interface Choice {
   kind: EngineKind;
-  /** Said to the person: which model was found and where. */
+  /** Tells people which model was chosen and where it is. */
   why: string;
   model: string;
-  /** A person named the model: it is asked as it is, whatever a list says. */
+  /** The user named the model. It is used even if the provider's list does not contain it. */
   named: boolean;
   provider?: Provider;
-  /** Who is asked as, when the model is GitHub Copilot's. */
+  /** The GitHub login, if the model is GitHub Copilot's. */
   login?: GitHubLogin;
-  /** What a person should know of this choice, in sentences. */
+  /** Sentences that the user should read about this choice. */
   notes?: string[];
-  /** Where a person finds the settings that were used. */
+  /** Where the user finds the settings in use. */
   names: SettingNames;
 }
 
 const KINDS = ["copilot", "provider", "ollama", "rehearsal"] as const;
 
-/** Takes the first model that is there: the config's provider, the environment's, GitHub Copilot, Ollama, the rehearsal model. */
+/** Chooses the first model source available: config, environment, GitHub Copilot, Ollama, and last the rehearsal model. */
 export async function chooseEngine(config: Config, env: NodeJS.ProcessEnv): Promise<Choice> {
   const transport = createHttpTransport(createProxyChoice({ env }));
   const forced = env.IO_ENGINE || undefined;
@@ -75,7 +75,7 @@ export async function chooseEngine(config: Config, env: NodeJS.ProcessEnv): Prom
   );
 }
 
-/** The choice, with what was passed over on the way to it. */
+/** Adds the reasons why earlier candidates were rejected. */
 function telling(choice: Choice, passedOver: string[]): Choice {
   if (passedOver.length === 0) return choice;
   const reasons = passedOver.join("; ");
@@ -152,7 +152,7 @@ function fromEnvironment(config: Config, env: NodeJS.ProcessEnv): Choice | undef
   });
 }
 
-/** What a variable holds that a setting names. */
+/** Reads the environment variable that a setting names. */
 function variableValue(setting: string, name: string, env: NodeJS.ProcessEnv): string {
   if (isKey(name)) {
     const instead = setting.includes("bearer") ? "Put the token into a variable and name that" : "Move it to provider.apiKey";
@@ -168,7 +168,7 @@ function variableValue(setting: string, name: string, env: NodeJS.ProcessEnv): s
   );
 }
 
-/** A provider with the model to ask: the one that was named with it, the one its address names, or the config's default. */
+/** Completes a provider with its model: the one named with it, the one in its address, or the config's default. */
 function chosen(
   kind: EngineKind,
   why: string,
@@ -252,7 +252,7 @@ async function fromOllama(config: Config, env: NodeJS.ProcessEnv, transport: Tra
   };
 }
 
-/** The first model that can be talked with, one with tools before one without. */
+/** The first chat model, preferring those that support tools. Only the first 20 are checked. */
 async function firstToTalk(names: readonly string[], ollama: Ollama): Promise<string | undefined> {
   const facts = (await Promise.all(names.slice(0, 20).map((name) => ollama.facts(name)))).filter(({ chats }) => chats !== false);
   return (facts.find(({ tools }) => tools) ?? facts[0])?.id;

@@ -17,13 +17,13 @@ export interface ModelListDeps {
   env: NodeJS.ProcessEnv;
   rehearsal: Model;
   log: Log;
-  /** GitHub Copilot's models are known to the runtime alone; throws `ListFailed`. */
+  /** Lists GitHub Copilot's models, which only the runtime can do. Throws `ListFailed`. */
   listOfGitHub: () => Promise<ModelFacts[]>;
-  /** The present runtime: each has to ask GitHub for itself. */
+  /** The current runtime. The list is requested again after it was replaced, since each runtime has to get it from GitHub. */
   lifeOf: () => Promise<object | undefined>;
 }
 
-/** Why GitHub did not say which models there are: without that nothing can be asked of it. */
+/** GitHub's models could not be listed, so no GitHub model can be used. */
 export class ListFailed extends Error {
   override readonly name = "ListFailed";
   readonly why: TurnError;
@@ -33,10 +33,10 @@ export class ListFailed extends Error {
   }
 }
 
-/** Which models there are, asked once, and which of them serves by the config as it is now. */
+/** The available models, listed once, and the choice among them by the current config. */
 export interface ModelList {
   transport: Transport;
-  /** Resolves once everything knowable about the models, and about this one, is known; with a failure where nobody can be asked. */
+  /** Resolves when the models are listed and this one's details are known. Returns the failure if no model can be used. */
   ready(model?: string): Promise<TurnError | undefined>;
   available(): readonly ModelFacts[];
   choice(): ModelChoice;
@@ -56,7 +56,7 @@ export function createModelList({ choice, config, env, rehearsal, log, listOfGit
   let seen = first;
   let chosen = choose();
 
-  /** A model that was named outside the config is kept when the config changes. */
+  /** A model that was named outside the config stays the same when the config changes. */
   function choose(): ModelChoice {
     seen = config();
     const { modelTiers, defaultModel } = seen;
@@ -80,7 +80,7 @@ export function createModelList({ choice, config, env, rehearsal, log, listOfGit
     if (kind === "rehearsal") return [PLAYED];
     if (kind === "copilot") return listOfGitHub();
     if (ollama) return ((await ollama.names()) ?? []).map((id) => ({ id, name: id }));
-    // Azure lists what could be deployed, and asks by the names of what is.
+    // Azure lists the models that can be deployed, but requests use the names of deployments.
     if (!provider || provider.type === "azure") return [];
     const endpoint = endpointOf(provider);
     const { models, isOllama } = await readList(endpoint, transport);
@@ -88,7 +88,7 @@ export function createModelList({ choice, config, env, rehearsal, log, listOfGit
     return models;
   }
 
-  /** Ollama tells of one model at a time, and a model's window changes when it is loaded. */
+  /** Reads one model's details from Ollama. Its window is read each time, since it changes when Ollama loads the model. */
   async function lookCloser(model: string): Promise<void> {
     if (!ollama) return;
     const [facts, loaded] = await Promise.all([

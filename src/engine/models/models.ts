@@ -7,17 +7,17 @@ import { readRefusal, WireFailure } from "../wire/failure.ts";
 import type { Transport } from "../wire/transport.ts";
 import type { Endpoint } from "./provider.ts";
 
-/** What is known of a model. */
+/** The known properties of a model. */
 export interface ModelFacts {
   id: string;
   name: string;
-  /** Tokens of prompt and answer together. */
+  /** In tokens, prompt and answer together. */
   window?: number;
   tools?: boolean;
   reasoning?: boolean;
-  /** Whether it understands pictures. */
+  /** Whether it supports pictures. */
   vision?: boolean;
-  /** False for one that cannot be talked with, such as an embedder. */
+  /** False for a model without chat, such as an embedding model. */
   chats?: boolean;
 }
 
@@ -29,10 +29,10 @@ const List = z.union([
 ]);
 const LIST_MS = 2_000;
 
-/** What a provider says of its models; nothing, and why, where it does not say. */
+/** The models that a provider lists, or why it lists none. */
 export interface Listing {
   models: ModelFacts[];
-  /** Ollama tells more of a model than its list does. */
+  /** The server is Ollama, which has an endpoint with more details of each model. */
   isOllama: boolean;
   failure?: WireFailure;
 }
@@ -53,7 +53,7 @@ export async function readList(
   return { models: await withLocalWindows(models, owners, (path) => fetchJson(origin + path, headers, transport)), isOllama };
 }
 
-/** Two servers that run on one's own machine tell their windows elsewhere; each is known by how it signs its list. */
+/** Adds the windows from llama.cpp's and LM Studio's own endpoints. The server is recognised by the owner field of its list. */
 async function withLocalWindows(
   models: ModelFacts[],
   owners: string,
@@ -70,7 +70,7 @@ async function withLocalWindows(
   return models.map((each) => ({ ...each, ...known.get(each.id) }));
 }
 
-/** Every provider has its own word for the same few facts. */
+/** Reads the facts of a list entry. Every provider names the same few fields differently. */
 function factsOf(entry: z.infer<typeof Entry>): ModelFacts[] {
   const id = entry.id ?? entry.name;
   if (!id) return [];
@@ -112,7 +112,7 @@ function factsOf(entry: z.infer<typeof Entry>): ModelFacts[] {
 const NO_CHAT =
   /embed|rerank|whisper|\btts\b|dall-e|moderation|gpt-image|transcribe|\bsora\b|(?:^|\/)(?:bge|e5|gte|minilm|all-minilm)\b/i;
 
-/** The answer of a GET as JSON; undefined for any other answer, or none. */
+/** Requests JSON; undefined if that fails. Sends a POST request if there is a body. */
 export async function fetchJson(
   url: string,
   headers: Record<string, string>,
@@ -120,11 +120,11 @@ export async function fetchJson(
   post?: object,
 ): Promise<unknown> {
   const read = await readJson(url, headers, transport, { post });
-  // Many providers have no list; what a person says is then taken at its word.
+  // Many providers have no list. The user's model name is then used unchecked.
   return read instanceof WireFailure ? undefined : read;
 }
 
-/** The answer as JSON, or why there is none. */
+/** Returns the response as JSON, or the reason for the failure. */
 async function readJson(
   url: string,
   headers: Record<string, string>,
@@ -150,12 +150,12 @@ async function readJson(
   }
 }
 
-/** Whether an id is a dated version of a name: providers list the dated ones and accept the plain name for the newest. */
+/** Whether an id is a dated version of a name. Providers list dated ids and accept the plain name for the newest. */
 function isDated(id: string, name: string): boolean {
   return id.startsWith(`${name}-`) && /^-(?:\d{8}|\d{4}-\d{2}-\d{2})$/.test(id.slice(name.length));
 }
 
-/** The chat models whose names are most like this one. */
+/** The chat models with the most similar names, best first. */
 export function nearestModels(name: string, available: readonly ModelFacts[], most = 5): string[] {
   const ids = available.filter(({ id, chats }) => chats !== false && id !== name).map(({ id }) => id);
   const words = (id: string) => new Set(id.toLowerCase().split(/[^a-z0-9.]+/));
@@ -169,24 +169,24 @@ export function nearestModels(name: string, available: readonly ModelFacts[], mo
     .map(({ id }) => id);
 }
 
-/** What two spellings of a model's name have in common: "Claude Sonnet 4.5" is claude-sonnet-4.5. */
+/** Normalises a model's name for comparison: "Claude Sonnet 4.5" equals claude-sonnet-4.5. */
 function spelling(name: string): string {
   return name.toLowerCase().replace(/[\s-]/g, "");
 }
 
 export interface ModelChoiceDeps {
   tiers: Config["modelTiers"];
-  /** What is asked for when nobody says anything else, and whether a person named it. */
+  /** The default model, and whether a person named it. */
   wanted: string;
   named: boolean;
   available: readonly ModelFacts[];
 }
 
-/** Which model serves, given what is available. An empty list means that nobody knows: every name is then taken as it is. */
+/** Chooses among the available models. If the list is empty, nothing is known and every name is used as it is. */
 export function createModelChoice({ tiers, wanted, named, available }: ModelChoiceDeps) {
   const chatting = available.filter(({ chats }) => chats !== false).map(({ id }) => id);
   const isKnown = available.length > 0;
-  /** A name as the provider spells it: without regard to case, spaces and dashes, and with Ollama's usual tag where it was left out. */
+  /** The provider's spelling of a name. Ignores case, spaces and dashes, and adds Ollama's default tag if it is missing. */
   const find = (name: string): string | undefined => {
     if (!isKnown) return name;
     const all = available.map(({ id }) => id);

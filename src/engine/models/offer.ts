@@ -5,7 +5,7 @@ import { type ModelFacts, readList } from "./models.ts";
 import { createOllama } from "./ollama.ts";
 import { endpointOf, type Provider } from "./provider.ts";
 
-/** The models that a person can choose from, or why there are none to choose from. */
+/** The models for a person to choose from, or why the list could not be read. */
 export interface Offer {
   models: ModelFacts[];
   trouble?: string;
@@ -14,9 +14,9 @@ export interface Offer {
 const PATIENCE_MS = 10_000;
 const MOST_CLOSER = 20;
 
-/** Asks a provider which of its models one can talk with. */
+/** Lists a provider's chat models. */
 export async function offerModels(provider: Provider, names: SettingNames, env: NodeJS.ProcessEnv): Promise<Offer> {
-  // What Azure lists could be deployed; what is deployed, it does not say.
+  // Azure lists the models that can be deployed, not those that are.
   if (provider.type === "azure") return { models: [] };
   const endpoint = endpointOf(provider);
   const transport = createHttpTransport(createProxyChoice({ env, always: provider.proxy }));

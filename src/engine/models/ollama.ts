@@ -12,16 +12,16 @@ const Loaded = z.looseObject({
   models: z.array(z.looseObject({ name: z.string(), model: z.string().optional(), context_length: z.number().optional() })),
 });
 
-/** What Ollama loads a model with unless it is told otherwise; it says nothing when a prompt does not fit, and cuts it. */
+/** Ollama's default context window. Ollama truncates longer prompts without an error. */
 const DEFAULT_WINDOW = 4_096;
 
-/** Ollama's own account of its models, which says more than the list it shares with other providers. */
+/** A client for Ollama's own API, which tells more about its models than the OpenAI-compatible list. */
 export function createOllama(url: string, transport: Transport, headers: Record<string, string> = {}) {
   const ask = (path: string, post?: object) =>
     fetchJson(new URL(path, url).href, { "content-type": "application/json", ...headers }, transport, post);
 
   return {
-    /** The names it has, or undefined if no Ollama answers there. */
+    /** The names of its models; undefined if no Ollama answers there. */
     async names(): Promise<string[] | undefined> {
       const tags = Tags.safeParse(await ask("/api/tags"));
       return tags.success ? tags.data.models.map(({ name }) => name) : undefined;
@@ -43,7 +43,7 @@ export function createOllama(url: string, transport: Transport, headers: Record<
         }),
       };
     },
-    /** The windows of the models that are in memory now. */
+    /** The windows of the models that are loaded now. */
     async loaded(): Promise<Map<string, number>> {
       const loaded = Loaded.safeParse(await ask("/api/ps"));
       const models = loaded.success ? loaded.data.models : [];

@@ -1,8 +1,8 @@
 import type { ProviderConfig } from "../../home/config.ts";
 
-/** A well-known provider, and what setup asks about it. */
+/** A well-known provider, with the defaults that setup offers. */
 export interface Preset {
-  /** What a person types. */
+  /** The name that a person types. */
   name: string;
   title: string;
   type: ProviderConfig["type"];
@@ -12,10 +12,10 @@ export interface Preset {
   needsKey: boolean;
   /** The usual variables for its key, most common first. */
   variables: readonly string[];
-  /** Its hosts, and the prefix of its keys, where they are distinctive. */
+  /** Patterns for its hosts and for its keys, if these are distinctive. */
   hosts?: RegExp;
   keys?: RegExp;
-  /** One line that helps to choose. */
+  /** One line to help people choose. */
   hint: string;
 }
 

@@ -70,7 +70,7 @@ function apiPath({ hostname, port }: URL, path: string): string {
   return isOllama ? "/v1" : path || "/v1";
 }
 
-/** Settings that an address implies, where they differ from the defaults. */
+/** The provider's type, corrected if the address implies another. */
 export function typeOf({ type, baseUrl }: Pick<Provider, "type" | "baseUrl">): Provider["type"] {
   const { pathname } = new URL(baseUrl);
   const isAzure = presetAt(baseUrl)?.type === "azure" || /\/openai\/deployments\//.test(pathname);
@@ -78,10 +78,10 @@ export function typeOf({ type, baseUrl }: Pick<Provider, "type" | "baseUrl">): P
   return isAzure && type === "openai" ? "azure" : type;
 }
 
-/** Azure's routes are per deployment: unversioned, or for the version that was named. */
+/** Azure's addresses: the `/openai/v1` API, or the older routes per deployment if a dated version is given. */
 function azure(url: URL, path: string, given: string | undefined): Pick<Endpoint, "ask" | "list" | "model"> {
   const [, before = path, deployment] = /^(.*?)\/openai\/deployments\/([^/]+)/.exec(path) ?? [];
-  // Foundry's own routes carry their own versions.
+  // An `api-version` in a Foundry address belongs to Foundry's own routes, which are not used.
   const isFoundry = /\/models(?:\/|$)/.test(url.pathname);
   const root = `${url.origin}${before
     .replace(/\/models$/, "")

@@ -6,10 +6,10 @@ import { idleVariables } from "./keys.ts";
 import type { Choice } from "./ladder.ts";
 import { endpointOf } from "./provider.ts";
 
-/** What came of asking a model as a message does. */
+/** The result of trying out a model. */
 export interface Trial {
   result: TurnResult;
-  /** Whether the tool was called, as it was asked to be. */
+  /** Whether the model called the tool as asked. */
   called: boolean;
   about: ModelReport;
 }
@@ -17,7 +17,7 @@ export interface Trial {
 const SYSTEM = "You are being tried out. Do exactly what you are asked, by the tools you have.";
 const PROMPT = 'Call the tool `report` once, with the word "ready". When it has answered, say OK and nothing else.';
 
-/** One real turn: streamed, with a tool that the model is asked to call. Each call is told as it is served. */
+/** Runs one real turn: streamed, with a tool that the model is asked to call. Reports each model call to `onCall`. */
 export async function tryModel(engine: Engine, folder: string, onCall?: (call: ModelCall) => void): Promise<Trial> {
   let called = false;
   const report: EngineTool = {
@@ -42,7 +42,7 @@ export async function tryModel(engine: Engine, folder: string, onCall?: (call: M
   return { result, called, about: await engine.about() };
 }
 
-/** What a trial tells a person: which model answered, where, and with what window. */
+/** The trial's result for people: which model answered, where, and its window. */
 export function findingOf(choice: Choice, { result, called, about }: Trial, env: NodeJS.ProcessEnv): Finding {
   const check = "model";
   if (choice.kind === "rehearsal") return { check, state: "warning", found: choice.why, remedy: connectAdvice(env) };

@@ -95,7 +95,7 @@ function plain(text: string): string {
   return text.replace(/^--- (?:data|begin|end) [0-9a-f]{12,16}\n?/gm, "").trim();
 }
 
-/** The user's own words, without what the runtime and IO put before them. */
+/** The user's own words, without the prefixes that the runtime and IO add. */
 function spoken(message: ChatMessage | undefined): string {
   const text = textOf(message)
     .replace(/^<current_datetime>[^<]*<\/current_datetime>\s*/, "")

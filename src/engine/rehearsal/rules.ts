@@ -9,7 +9,7 @@ const Pattern = z.string().refine(isPattern, "is not a regular expression");
 const Call = z.strictObject({
   call: z.string(),
   args: z.record(z.string(), z.unknown()).default({}),
-  /** The expected form of the result; otherwise the scene ends with the tool's real answer. */
+  /** A pattern that the result has to match. If it does not, the answer quotes the result and the scene ends. */
   expect: Pattern.optional(),
   /** Named parts of the result, for later steps. */
   keep: z.record(z.string().regex(/^[a-z]+$/), Pattern).default({}),
@@ -27,7 +27,7 @@ const Rules = z.strictObject({ rules: z.array(Rule).min(1) });
 export type Step = z.infer<typeof Step>;
 export type Rule = z.infer<typeof Rule>;
 
-/** The rules of a home, or those that ship with IO. */
+/** Loads the user's own rules from the home folder, or else those that ship with IO. */
 export function loadRules(home: string): Rule[] {
   const own = join(home, "rehearsal.yaml");
   const file = existsSync(own) ? own : join(packageRoot, "rehearsal", "rules.yaml");
@@ -48,7 +48,7 @@ function isPattern(pattern: string): boolean {
     matches(pattern, "");
     return true;
   } catch {
-    // The rule's author is told.
+    // Reported to the author of the rule.
     return false;
   }
 }

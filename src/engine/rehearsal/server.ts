@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { type Act, ChatRequest, ConnectionReset, type Model, streamOf, wholeOf } from "./wire.ts";
 
-/** A rehearsal model as an OpenAI-compatible server on loopback that records every request. */
+/** A rehearsal model as an OpenAI-compatible server on the loopback interface that records every request. */
 export interface ModelServer {
   /** The base URL for a provider. */
   url: string;

@@ -27,7 +27,7 @@ export type Act =
   | { say: string | string[]; think?: string; gapMs?: number; delayMs?: number }
   | { call: { tool: string; args: unknown }[]; say?: string; delayMs?: number }
   | { status: number; headers?: Record<string, string>; message?: string }
-  /** Says this much, then nothing more, keeping the connection open. */
+  /** Sends this text, then nothing more, and keeps the connection open. */
   | { stall: string }
   /** Never answers. */
   | { hang: true }

@@ -25,14 +25,14 @@ const WITHOUT_GIT = {
   GIT_CONFIG_NOSYSTEM: "1",
 };
 
-/** The runtime gets what a program needs, and no secret but its own. */
+/** Builds the runtime's environment: the variables that programs need, and no keys or tokens. */
 export function runtimeEnvironment(
   env: NodeJS.ProcessEnv,
   folder: string,
   gitHubHost: string | undefined,
 ): Record<string, string | undefined> {
   const kept = Object.fromEntries(HANDED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
-  // Offline for GitHub Copilot too: a session with its own token still works, and nothing else is sent.
+  // Offline mode stops everything else that the runtime would send. A session that has its own token still reaches Copilot.
   const programs = { PATH: lastingPath(env), ...WITHOUT_GIT };
   return {
     ...kept,

@@ -40,7 +40,7 @@ export async function isUnchanged(folder: string): Promise<boolean> {
     }
     if (names.some((name) => fresh[name]?.stamp !== recorded[name]?.stamp)) writeRecord(folder, fresh);
   } catch {
-    // A file that is missing or unreadable cannot be started either.
+    // A missing or unreadable file could not be started either.
     return false;
   }
   return true;
@@ -64,7 +64,7 @@ function readRecord(folder: string): Hashes | undefined {
   try {
     return Hashes.safeParse(JSON.parse(readFileSync(join(folder, RECORD), "utf8"))).data;
   } catch {
-    // There is no record here, or only part of one.
+    // There is no record, or it is incomplete.
     return undefined;
   }
 }
@@ -73,6 +73,6 @@ function writeRecord(folder: string, hashes: Hashes): void {
   try {
     writeFileAtomic(join(folder, RECORD), `${JSON.stringify(hashes)}\n`, 0o644);
   } catch {
-    // A package installed by another user is hashed at every start.
+    // Not writable, such as a package that another user installed. Its files are hashed at every start.
   }
 }

@@ -15,7 +15,7 @@ export interface Runtime {
   state(): EngineState;
   /** The version of the last started runtime; null before that. */
   version(): string | null;
-  /** The process to use now; waits while one is starting, and rejects if none can be had. */
+  /** The process to use now. Waits while one is starting, and rejects if none can be started. */
   life(): Promise<RuntimeProcess>;
   /** Called when a turn of a process has ended: a process that is being replaced ends once it is idle. */
   released(life: RuntimeProcess): void;

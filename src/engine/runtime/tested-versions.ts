@@ -6,7 +6,7 @@ export interface TestedRuntime {
   packageVersion: string;
 }
 
-/** The runtimes that `npm run test:runtimes` passes on, oldest first. IO installs the last one. */
+/** The runtimes with which `npm run test:runtimes` passes, oldest first. IO installs the last one. */
 export const TESTED_RUNTIMES: readonly TestedRuntime[] = [
   { version: "1.0.85", packagePrefix: "@github/copilot-sdk-", packageVersion: "1.0.14" },
   { version: "1.0.92", packagePrefix: "@github/copilot-", packageVersion: "1.0.92" },

@@ -86,7 +86,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const unknown = isFirst || recovery.kind !== "send" ? [] : spec.tools.flatMap((tool) => tool.earlier?.(asked) ?? []);
     const begun = { ...request, prompt: afterCutOff(request.prompt, unknown) };
     door.inherit(name, inherited);
-    // Before the prompt, because the runtime may call the model as soon as it has that.
+    // Before the prompt, since the runtime may call the model as soon as it has the prompt.
     for (const bytes of request.pictures ?? []) await shelf.keep(name, bytes);
     const flush = () => life.client.rpc.sessions.save({ sessionId: name }).then(() => undefined);
     const showPicture = async (bytes: Uint8Array) => pictureMark(await shelf.keep(name, bytes));

@@ -18,7 +18,7 @@ export function pictureId(bytes: Uint8Array): string {
 export function createPictureShelf(folder: string) {
   const placeOf = (session: string) => join(dirname(sessionLog(folder, session)), "pictures");
   return {
-    /** On disk when this resolves. */
+    /** The picture is on disk when this resolves. */
     async keep(session: string, bytes: Uint8Array): Promise<string> {
       const id = pictureId(bytes);
       const place = placeOf(session);

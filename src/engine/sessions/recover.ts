@@ -63,7 +63,7 @@ export interface InterruptedTurn {
   prompt: string;
   promptId?: string | undefined;
   previousPromptId?: string | undefined;
-  /** When it began, if in this process: an earlier prompt with the same words belongs to another turn. */
+  /** When it began, if in this process. An earlier prompt with the same text belongs to another turn. */
   begunAt?: number | undefined;
   /** Its steering texts. */
   steers?: readonly Steer[];

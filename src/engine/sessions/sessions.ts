@@ -82,7 +82,7 @@ export function createSessions({ runtime, maxLive, ...deps }: SessionsDeps): Ses
       const tools = toolsFor(spec, window);
       const openedWith = JSON.stringify([
         system,
-        // A description that comes from others may change while the name stays.
+        // A foreign tool's description may change while its name stays.
         tools.map(({ name, description, parameters, optional }) => (optional ? [name, description, parameters] : name)),
         modelConfig(spec.model).model,
         spec.workingDirectory,

@@ -18,7 +18,7 @@ export type Reporter = (call: { tool: string; callId: string }) => {
   ended: (answer: CallAnswer) => void;
 };
 
-/** Collects a call's progress, and adds a command's exit code or an edit's difference to the event of its end. */
+/** Collects a call's progress, and adds a command's exit code or an edit's diff to the event of its end. */
 export function hearCalls(onEvent: (event: TurnEvent) => void): { onEvent: (event: TurnEvent) => void; reporter: Reporter } {
   const ends = new Map<string, Pick<CallNews, "exitCode" | "diff"> & { state?: CallEnd }>();
   const addTo = (callId: string, end: NonNullable<ReturnType<typeof ends.get>>) =>
@@ -110,7 +110,7 @@ export function sdkTool(tool: EngineTool, { turn, life, sessionId, keepPicture, 
     name: tool.name,
     description: tool.description,
     parameters: tool.parameters,
-    // The runtime has built-in tools with some of these names; ours pass the gate, so ours must run.
+    // The runtime has built-in tools with some of these names. Ours must run, because they pass the gate.
     overridesBuiltInTool: true,
     skipPermission: true,
     defer: "never",

@@ -24,12 +24,12 @@ export interface TurnsDeps {
   /** Redacts a provider's error: some repeat the key they were given. */
   clean: (text: string) => string;
   log: Log;
-  /** The delay when the disk reports room: a quota may be used up. */
+  /** The delay if the disk reports free space, because a quota may be used up. */
   quotaMs?: number | undefined;
 }
 
 const ATTEMPTS = 3;
-/** How often a turn is retried after a full disk. Attempts are numbered, and there are ten. */
+/** How often a turn is retried after a full disk. Its attempts are numbered, with ten numbers for each process that runs it. */
 const FULL_ATTEMPTS = 6;
 const QUOTA_MS = 2_000;
 

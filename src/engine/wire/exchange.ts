@@ -61,7 +61,7 @@ const MAX_PARTS = 20;
 /** Makes one model call for the runtime: with accepted parameters, within the window, to the end of the answer. */
 export function createExchanger({ transport, context, knowledge, pictureOf, rehearsal, log }: ExchangerDeps) {
   const pictures = createIllustrator(pictureOf);
-  /** The lines of the answer as they come. Throws a `WireFailure`, which can be a status until the first line was sent. */
+  /** The lines of the answer as they arrive. Throws a `WireFailure`, which can be a status until the first line was sent. */
   async function* answer(exchange: Exchange): AsyncGenerator<string> {
     const { wire, session, body } = exchange;
     const dialect = DIALECTS[wire];
@@ -194,7 +194,7 @@ function estimateOf(body: Body): number {
   return Math.ceil(JSON.stringify(body).length / 4);
 }
 
-/** Redirects are not followed: the key would be sent along. */
+/** Redirects are not followed, because the key would be sent along. */
 function moved({ status, headers, close }: Incoming): WireFailure {
   close?.();
   const place = headers.location ? `to ${headers.location}` : "elsewhere, without saying where";

@@ -72,7 +72,7 @@ export class ModelHandler extends CopilotRequestHandler {
     }
   }
 
-  /** Anything but a failed call is a bug of IO's, and is logged with its cause. */
+  /** Any other error is a bug of IO's, logged with its cause. */
   #failureOf(error: unknown): WireFailure {
     if (error instanceof WireFailure) return error;
     this.#deps.log.error("a model call failed by a fault of IO's own", { error });
@@ -138,7 +138,7 @@ function bodyOf(
   });
 }
 
-/** What has arrived once pending input is read. Anything later, or a failure, is left to the caller. */
+/** The next line, if it is available after pending input was read. Anything later, or a failure, is left to the caller. */
 function atHand<T>(coming: Promise<T>): Promise<T | undefined> {
   const later = new Promise<undefined>((resolve) => setImmediate(resolve, undefined));
   return Promise.race([coming.catch(() => undefined), later]);

@@ -95,7 +95,7 @@ export async function withPictures(
 const NO_PARTS: Illustration = { pictures: [], note: "" };
 const SEEN = "[IO: what the tools above brought]";
 
-/** A model's own words about pictures show none. */
+/** The ids of the pictures that a text refers to. What a model itself writes adds none. */
 function idsIn(role: string, text: string): string[] {
   return role === "assistant" ? [] : [...new Set([...text.matchAll(MARK)].map(([, id]) => id!))];
 }

@@ -36,7 +36,7 @@ export async function* permitted(observer: Pick<Observer, "permit">): AsyncGener
   }
 }
 
-/** The lines of one stream. The call is counted however it ends: what was begun is paid for. */
+/** The lines of one stream. The call is counted however it ends, because the provider charges for it. */
 export async function* received(
   sent: Sent,
   assembler: Assembler,
@@ -60,7 +60,7 @@ export async function* received(
   }
 }
 
-/** The events of a stream until the provider ends it. The connection's own end delays nobody. */
+/** The events of a stream until the provider ends it. Nobody waits for the connection to close. */
 async function* untilOver({ events, close }: Sent, assembler: Assembler): AsyncGenerator<StreamEvent> {
   const iterator = events[Symbol.asyncIterator]();
   let isLeft = true;

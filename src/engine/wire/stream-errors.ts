@@ -7,7 +7,7 @@ export function parsed(data: string): Record<string, unknown> {
     const value: unknown = JSON.parse(data);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Reported below, like anything else that is not an event.
+    // Reported below, like any other malformed event.
   }
   throw new WireFailure(`the provider sent what is no event: ${data.slice(0, 200)}`, { status: 502 });
 }

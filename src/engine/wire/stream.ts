@@ -52,7 +52,7 @@ export function toJson(value: object): string {
   return JSON.stringify(value, (_, each: unknown) => (typeof each === "string" ? each.toWellFormed() : each));
 }
 
-/** Rejoins a character that was split between two pieces; replaces a half that stays alone. */
+/** Rejoins a character that was split between two pieces, and replaces a half that stays alone. */
 export function createLetters() {
   let half = "";
   return {

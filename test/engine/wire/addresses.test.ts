@@ -29,12 +29,12 @@ interface House {
   start(atTheEnd: AtTheEnd): Promise<Provider>;
   settings: Record<string, unknown>;
   model: string;
-  /** A model that its list must hold; none where the list is not asked. */
+  /** A model that its list must contain; missing if the list is not requested. */
   listed?: string;
   addresses: string[];
 }
 
-/** Every form in which a person may have the address of a house. */
+/** All forms in which people may write a provider's address. */
 const forms = (host: string, base: string, beginnings: string[], paths: string[]) =>
   [...beginnings, base].flatMap((path) => [host + path, `${host}${path}/`]).concat(paths.map((path) => host + base + path));
 

@@ -11,7 +11,7 @@ import { engineOn, noteTool, sessionSpec } from "../../support/wires.ts";
 
 const KEY = "sk-the-key-that-aimock-knows-0000";
 
-/** A mock of every provider that nobody here wrote, and the ways to it. */
+/** The wires of a third-party mock for all providers. */
 const WIRES = [
   { name: "completions", settings: (url: string) => ({ baseUrl: `${url}/v1`, model: "gpt-4o" }) },
   { name: "responses", settings: (url: string) => ({ baseUrl: `${url}/v1`, wireApi: "responses", model: "gpt-5" }) },
@@ -208,7 +208,7 @@ describe.each(WIRES)("on $name", ({ name, settings }) => {
 
   test("the models are those of the provider's list", async () => {
     const ids = (await engine.models()).map(({ id }) => id);
-    // Azure lists what could be deployed, so its list is not asked.
+    // Azure lists what could be deployed, so its list is not requested.
     if (name.startsWith("azure")) expect(ids).toEqual(["my-deployment"]);
     else expect(ids.length).toBeGreaterThan(1);
   });
@@ -224,7 +224,7 @@ const LASTING = [
 ];
 const CODES = ["rate_limited", "failing", "unauthorized", "no_model", "failing", "unreachable"];
 
-// Side by side: nearly all of their time is the runtime's wait before it asks again.
+// Concurrent, because nearly all of their time is spent waiting for the runtime's retries.
 test.concurrent.for(WIRES)("what does not pass is told as what it is on $name", { timeout: 60_000 }, async (wire, test) => {
   const mock = await startMock(test.onTestFinished);
   const folder = temporaryFolder(test.onTestFinished);

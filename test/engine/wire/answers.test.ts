@@ -7,7 +7,7 @@ import type { Act, Script } from "../../support/providers/act.ts";
 import type { Provider } from "../../support/providers/core.ts";
 import { engineOn, noteTool, sessionSpec, WIRES } from "../../support/wires.ts";
 
-/** Plays these acts one after another, and the last one for ever. */
+/** Plays these acts one after another, and repeats the last one forever. */
 const inOrder = (...acts: Act[]): Script => {
   let next = 0;
   return () => acts[Math.min(next++, acts.length - 1)]!;
@@ -114,7 +114,7 @@ describe.each(WIRES)("on $name", (wire) => {
 
   test("an answer is whole once its end was told, also without a last word after it", async () => {
     const { result, requests } = await ask(() => ({ say: ["Grüße ", "🎉"], wire: { noDone: true } }));
-    // On responses the last word is the end itself: without it the answer broke off, and is asked for again.
+    // On responses, that last event is the end itself: without it the answer broke off, and is requested again.
     const broke = wire.name === "responses";
     expect(result).toMatchObject(
       broke ? { outcome: "failed", error: { code: "unreachable" } } : { outcome: "done", text: "Grüße 🎉" },

@@ -23,7 +23,7 @@ const spec = (id: string, folder: string): SessionSpec => ({
 });
 const said = (...lines: string[]) => lines.join("\n");
 
-/** What `copilot login` leaves in a home. */
+/** Writes the file that `copilot login` leaves in a home. */
 function logIn(home: string, config: object): void {
   mkdirSync(join(home, ".copilot"));
   const head = said("// User settings belong in settings.json.", "// This file is managed automatically.", "");
@@ -32,7 +32,7 @@ function logIn(home: string, config: object): void {
 const mona = { host: "https://github.com", login: "mona" };
 const users = { loggedInUsers: [{ ...mona, kind: "githubDotCom" }], lastLoggedInUser: mona };
 
-/** An engine on whatever the ladder finds in this environment. */
+/** Starts an engine on whatever provider is found in this environment. */
 async function engineFor(
   github: GitHub,
   env: NodeJS.ProcessEnv,
@@ -260,7 +260,7 @@ describe("what fails is told apart, and names the login", () => {
     });
   });
 
-  // These two side by side: nearly all of their time is waiting for a GitHub that is silent.
+  // These two run concurrently, because nearly all of their time is spent waiting for a silent GitHub.
   test.concurrent("silence is waited for no longer than half a minute, and the next message is served when GitHub is back", async ({
     onTestFinished: atTheEnd,
   }) => {

@@ -40,7 +40,7 @@ describe.each(WIRES)("on $name", ({ settings, answer }) => {
     onTestFinished(() => engine.stop());
     return { server, session: engine.session(sessionSpec("s", folder)), folder, engine };
   }
-  /** Talks until a request has to be shortened, or the turn for that is stopped. */
+  /** Talks until the conversation has to be summarised, or the turn that does so is stopped. */
   async function talkUntilSummary(session: ReturnType<Engine["session"]>, isOver: () => boolean, signal?: AbortSignal) {
     for (let index = 0; index < 40; index += 1) {
       const result = await session.run(turn(`${index} ${LONG}`, signal ? { signal } : {}));

@@ -4,7 +4,7 @@ import { type HandlerDeps, ModelHandler } from "../../../src/engine/wire/handler
 import { quietLog } from "../../support/engine.ts";
 import { until } from "../../support/until.ts";
 
-/** What the runtime would be given, piece by piece, for these lines. */
+/** The pieces that the runtime would receive for these lines. */
 function opened(lines: () => AsyncGenerator<string>, failures: unknown[] = []) {
   class Opened extends ModelHandler {
     ask = (request: Request, context: CopilotRequestContext) => this.sendRequest(request, context);
@@ -78,7 +78,7 @@ test("an answer without end is not gathered without end", async () => {
     }
   });
   expect((await answer.next())!.length).toBeLessThan(70_000);
-  // One piece more may be ready before it is asked for.
+  // One more piece may be prepared before it is requested.
   await until("it waits to be read", () => told > 0);
   expect(told).toBeLessThan(200);
   await answer.cancel();

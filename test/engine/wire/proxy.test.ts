@@ -27,13 +27,13 @@ async function listen(server: Server): Promise<number> {
 }
 
 interface ProxyBehaviour {
-  /** Answers every request with this in place of carrying it. */
+  /** If set, answers every request with this status instead of forwarding it. */
   refuse?: number;
-  /** Carries every request to this port of loopback, whatever its name. */
+  /** If set, forwards every request to this loopback port, whatever its host name. */
   to?: number;
 }
 
-/** A proxy as offices have them: it tunnels to secure ports, and carries plain requests by their whole address. */
+/** A proxy as in offices: it tunnels HTTPS connections, and forwards plain requests by their full URL. */
 async function startProxy({ refuse, to }: ProxyBehaviour = {}) {
   const carried: string[] = [];
   const credentials: (string | undefined)[] = [];
@@ -68,7 +68,7 @@ async function startProxy({ refuse, to }: ProxyBehaviour = {}) {
   return { url: `http://127.0.0.1:${port}`, host: `127.0.0.1:${port}`, carried, credentials };
 }
 
-/** A secure server on loopback, and the certificate that vouches for it. */
+/** An HTTPS server on loopback, and its self-signed certificate. */
 async function startSecure() {
   const folder = temporaryFolder();
   const [key, cert] = [`${folder}/key.pem`, `${folder}/cert.pem`];
@@ -222,7 +222,7 @@ describe("through a proxy", () => {
       message: expect.stringMatching(/certificate of models\.example/),
     });
     expect(proxy.carried[0]).toBe("CONNECT models.example:443");
-    // Who trusts the certificate gets the answer.
+    // A client that trusts the certificate gets the answer.
     const { code, output } = await exec(
       process.execPath,
       ["--import", "tsx", "--input-type=module", "-e", TRUSTING.replace("PROXY", proxy.url)],

@@ -16,7 +16,7 @@ async function engineFor(settings: Record<string, unknown>, sent: () => number) 
   const engine = await engineOn(folder, settings);
   onTestFinished(() => engine.stop());
   const calls: ModelCall[] = [];
-  /** How many calls the provider had been sent when it was asked whether another may be made. */
+  /** How many calls the provider had received each time permission for another was requested. */
   const asked = new Set<number>();
   const watched = (prompt: string, answer: () => string | undefined = () => undefined) =>
     turn(prompt, {

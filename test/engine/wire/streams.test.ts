@@ -15,7 +15,7 @@ const SETTINGS = {
   messages: (origin: string) => ({ type: "anthropic", baseUrl: origin, model: "claude-sonnet-4-5" }),
 };
 
-/** One turn against a provider that says exactly this. */
+/** Runs one turn against a provider that sends exactly this. */
 async function ask(wire: keyof typeof SETTINGS, answer: RawAnswer) {
   const server = await startRaw(answer);
   const folder = temporaryFolder();
@@ -302,7 +302,7 @@ describe("on responses", () => {
     );
     expect(result).toMatchObject({ outcome: "done" });
     expect(said).toBe("First. Second.");
-    // The runtime takes the last message of a response for the answer, and those before it for remarks on the way.
+    // The runtime treats the last message of a response as the answer, and earlier ones as intermediate remarks.
     expect(result.text).toBe("Second.");
     await session.run(turn("again"));
     expect(requests[1]!.text.match(/First\. /g)).toHaveLength(1);

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { createHttpTransport, type Incoming } from "../../../src/engine/wire/transport.ts";
 
-/** A server on loopback; `answer` is told how many requests the same connection carried before. */
+/** Starts a server on loopback. `answer` receives how many requests the same connection carried before. */
 async function serve(answer: (reply: ServerResponse, before: number) => void) {
   const carried = new WeakMap<object, number>();
   const server = createServer((request: IncomingMessage, reply) => {

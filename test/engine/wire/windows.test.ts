@@ -15,7 +15,7 @@ import { engineOn, noteTool, sessionSpec } from "../../support/wires.ts";
 
 const KEY = "sk-proj-right-key-for-the-tests-0000";
 const FACT = "BLUE-7731";
-/** Said by the user at the end of a long message, in the third window, and by the model itself: each of them once. */
+/** Said once each: LATER by the user at the end of a long message in the third window, OWN by the model itself. */
 const LATER = "AMBER-2284";
 const OWN = "GREEN-5150";
 const WINDOW = 4_096;
@@ -27,7 +27,7 @@ const tooLong = (provider: Provider) =>
   provider.refusals().filter((words) => /context|too long|token/i.test(words) && !/max_tokens/.test(words));
 const isSummary = (text: string) => /detailed summary of the conversation so far/.test(text);
 
-/** Summarises as a model does: only what it was given, within the length that was asked for; the codes in it first. */
+/** Summarises as a model does: only what it was given, within the requested length, codes first. */
 function summaryOf(request: string): string {
   const most = Number(/in at most (\d+) words/.exec(request)?.[1]);
   const given = /\n\n(<.*)$/s.exec(request)?.[1] ?? "";
@@ -35,8 +35,8 @@ function summaryOf(request: string): string {
 }
 
 /**
- * A model that knows only what stands in the request, and never repeats what it was told until it is asked. It summarises
- * well, or not at all.
+ * A model that knows only what the request contains, and never repeats what it was told until it is asked. It summarises well,
+ * or not at all.
  */
 const talker =
   (good: boolean, say = "lorem ipsum dolor sit amet ".repeat(24)): Script =>
@@ -122,7 +122,7 @@ async function begin(house: House, script: Script): Promise<{ engine: Engine; pr
   return { engine, provider, folder };
 }
 
-/** Talks until so many windows have been said, and asks for what was said once at the end. */
+/** Talks for this many windows, then asks for the codes that were said once. */
 async function talk(engine: Engine, folder: string, provider: Provider, windows = 5): Promise<string> {
   const session = engine.session(sessionSpec("talk", folder));
   await session.run(turn(`Remember this: my code is ${FACT}.`));
@@ -140,14 +140,14 @@ async function talk(engine: Engine, folder: string, provider: Provider, windows 
   return text;
 }
 
-/** Ten windows on each wire, five wherever a window is told in another way. */
+/** Ten windows on each wire; five for the other ways to learn a window. */
 const LENGTHS = HOUSES.map((house, index) => ({ ...house, windows: index < 3 ? 10 : 5 }));
 
 test.each(LENGTHS)("$windows windows of plain chat keep what was said once: $name", { timeout: 180_000 }, async (house) => {
   const { engine, provider, folder } = await begin(house, talker(true));
   const text = await talk(engine, folder, provider, house.windows);
   expect(codesIn(text).sort()).toEqual([LATER, FACT, OWN].sort());
-  // Where the window is known nothing is refused; where it is not, each refusal teaches.
+  // If the window is known, nothing is refused; if not, each refusal teaches it.
   expect(provider.requests.flatMap(({ silently }) => silently ?? [])).toEqual([]);
   expect(tooLong(provider).length).toBeLessThanOrEqual(house.name.includes("nobody") ? 3 : 0);
 });
