@@ -7,7 +7,7 @@ import { operationIn } from "./operations.ts";
 import { deleteRefs, isAncestor } from "./refs.ts";
 import { openRepo, type Repo } from "./repository.ts";
 
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 /** Why a result was not merged, and the commands for doing it by hand. */
 export interface NotApplied {
@@ -86,11 +86,11 @@ async function moveTo(
   drop();
   const inTheWay = files.filter(({ state }) => state !== "from").map(({ file }) => file);
   if (inTheWay.length > 0)
-    return blocked(`in the way, changed or untracked: ${inTheWay.slice(0, MOST_NAMED).join(", ")}`, inTheWay, merge);
+    return blocked(`in the way, changed or untracked: ${inTheWay.slice(0, MAX_NAMED).join(", ")}`, inTheWay, merge);
   const note = [`update ${notes}/from ${from}`, `update ${notes}/to ${to}`];
   await git.must(root, ["update-ref", "--stdin"], { input: `${note.join("\n")}\n` });
-  const words = ["-c", "core.quotePath=false", "merge", "-q", "--ff-only", "--no-autostash", "--no-overwrite-ignore", to];
-  const moved = await git.run(root, words);
+  const args = ["-c", "core.quotePath=false", "merge", "-q", "--ff-only", "--no-autostash", "--no-overwrite-ignore", to];
+  const moved = await git.run(root, args);
   const failed = moved.code === 0 ? undefined : await undoMove(place, { from, to });
   if (failed === undefined) await forget(place, notes);
   if (moved.code === 0) return undefined;
@@ -104,7 +104,7 @@ async function moveTo(
 
 /** The user's files are in the way: how to stash them, merge, and restore them. */
 function blocked(why: string, files: readonly string[], merge: string): NotApplied {
-  if (files.length === 0 || files.length > MOST_NAMED) return { why, commands: [merge] };
+  if (files.length === 0 || files.length > MAX_NAMED) return { why, commands: [merge] };
   return { why, commands: [`git stash push --all -- ${files.map(quotedForShell).join(" ")}`, merge, "git stash pop"] };
 }
 

@@ -8,10 +8,10 @@ import { resetSubmodules } from "./submodules.ts";
 import { addAll, type Tree } from "./tree.ts";
 
 /**
- * Commits a worktree's current files on top of given parents, without changing the worktree's own state. The temporary
- * index has a name of its own, so that an interrupted git cannot still hold its lock.
+ * Commits a worktree's current files on top of given parents without changing its HEAD or index. Uses a new temporary index,
+ * so that a lock left by an interrupted git cannot be in the way.
  */
-export async function pictureOf(
+export async function snapshotOf(
   { git, path }: Pick<Tree, "git" | "path">,
   { on, folder, message }: { on: readonly [string, ...string[]]; folder: string; message: string },
 ): Promise<string> {
@@ -29,7 +29,7 @@ export async function pictureOf(
   }
 }
 
-/** The ref that keeps what was set aside of a branch. */
+/** The ref that keeps changes set aside from a branch. */
 export function asideRef(branch: string, label: string): string {
   return `refs/swarm/${branch.replace(/^swarm[/-]/, "")}/${label}`;
 }
@@ -40,10 +40,10 @@ export async function setAside(tree: Tree, ref: string): Promise<string | undefi
   const status = await git.must(path, ["status", "--porcelain", "--untracked-files=all"]);
   if (status === "") return undefined;
   await unnest(git, path);
-  // An interrupted cleaning has already saved more than is left in the tree.
+  // An interrupted cleanup already saved more than is left in the tree.
   const before = (await git.run(path, ["rev-parse", "-q", "--verify", ref])).stdout.trim();
   const on = before === "" ? (["HEAD"] as const) : (["HEAD", before] as const);
-  const commit = await pictureOf(tree, { on, folder: record, message: "left behind in the tree" });
+  const commit = await snapshotOf(tree, { on, folder: record, message: "left behind in the tree" });
   await setRef(repo, ref, commit);
   await git.must(path, ["reset", "-q", "--hard", "HEAD"]);
   await git.must(path, ["clean", "-q", "-fd"]);

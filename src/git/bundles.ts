@@ -20,7 +20,7 @@ export interface BundleTarget {
 
 export interface Wanted {
   commit: string;
-  /** Commits that the other side has; their content is not sent. */
+  /** Commits that the other side already has. */
   known?: readonly string[];
 }
 
@@ -28,7 +28,7 @@ const MAX_BYTES = 512 * 1024 * 1024;
 const NOTHING = "0".repeat(40);
 const Commit = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
-/** A commit with its history up to what the other side has; undefined if it has everything. */
+/** Bundles a commit with the history that the other side lacks; undefined if it lacks nothing. */
 export async function makeBundle(place: BundleTarget, { commit, known = [] }: Wanted): Promise<Uint8Array | undefined> {
   if (known.includes(commit)) return undefined;
   return withScratch(place, async ({ git, root }, file) => {
@@ -46,8 +46,8 @@ export async function makeBundle(place: BundleTarget, { commit, known = [] }: Wa
 }
 
 /**
- * Imports a commit from a bundle under a new ref. Refused if the bytes are not a complete bundle, or do not contain the
- * promised commit, or if that is not based on the expected one.
+ * Imports a commit from a bundle under a new ref. Throws if the bytes are not a complete bundle, do not contain the promised
+ * commit, or if that is not based on the expected one.
  */
 export async function takeBundle(
   place: BundleTarget,
@@ -59,7 +59,7 @@ export async function takeBundle(
     withFolder(realOf(scratch), (folder) =>
       replaceFile(folder, file.slice(file.lastIndexOf("/") + 1), bytes, { durable: false }),
     );
-    // Old histories contain objects that git would reject as new ones today.
+    // Old histories can contain objects that today's git would reject in new commits.
     const settings = trusted ? [] : ["transfer.fsckObjects=true", "fetch.fsckObjects=true"];
     const taken = await git.run(root, ["bundle", "unbundle", file], { settings });
     if (taken.code !== 0) throw refused("it is damaged, or stands on commits that are not here");
@@ -70,7 +70,7 @@ export async function takeBundle(
   });
 }
 
-const refused = (why: string) => new UserError(`A worker's result is refused: ${why}. Nothing of it was taken over.`);
+const refused = (why: string) => new UserError(`A worker's result is refused: ${why}. Nothing was imported.`);
 
 async function withScratch<T>(place: BundleTarget, work: (place: BundleTarget, file: string) => Promise<T>): Promise<T> {
   if (!existsSync(place.scratch)) mkdirSync(place.scratch, { recursive: true, mode: 0o700 });

@@ -1,29 +1,29 @@
-/** What a unified difference (git's, with renames) says of one file. */
+/** The changes to one file in a unified diff (git's format, with renames). */
 export interface FileChange {
   path: string;
-  /** Where it was before, if that is another path. */
+  /** The old path of a renamed file. */
   from: string | undefined;
   isNew: boolean;
   isDeleted: boolean;
-  /** Git shows no lines of it: it holds a zero byte, or .gitattributes says so. */
+  /** Git shows no lines: the file contains a zero byte, or .gitattributes marks it as binary. */
   isUnreadable: boolean;
   added: string[];
   removed: string[];
-  /** The same lines, as they stand together. */
+  /** The same lines, grouped by location. */
   blocks: Block[];
 }
 
-/** Lines that were changed in one place. */
+/** Adjacent changed lines. */
 export interface Block {
   added: string[];
   removed: string[];
-  /** Whether they stand among tests beside the code, as far as git shows what stands around them. */
+  /** Whether they are inside inline tests, as far as the diff's context shows. */
   isAmongTests: boolean;
 }
 
-/** Long lines are data or compiled code, and cost time. */
-const LONGEST_LINE = 2_000;
-/** Where tests begin in a file of code. */
+/** Longer lines are data or compiled code, and slow to match. */
+const MAX_LINE = 2_000;
+/** Starts the inline tests of a source file. */
 const TESTS_BEGIN = /#\[cfg\((?:all\(|any\()?test\b|^\s{0,200}(?:pub\s)?mod\s{1,5}tests?\b|\bimport\.meta\.vitest\b/;
 
 export function changedFiles(diff: string): FileChange[] {
@@ -45,7 +45,7 @@ export function changedFiles(diff: string): FileChange[] {
       isAmongTests = TESTS_BEGIN.test(line.replace(/^@@ .{0,60}? @@ ?/, ""));
     } else if (!inHunk) readHeader(file, line);
     else if (line.startsWith("+") || line.startsWith("-")) {
-      const text = line.slice(1, LONGEST_LINE);
+      const text = line.slice(1, MAX_LINE);
       const side = line.startsWith("+") ? "added" : "removed";
       isAmongTests ||= TESTS_BEGIN.test(text);
       if (!block) {
@@ -57,7 +57,7 @@ export function changedFiles(diff: string): FileChange[] {
       file[side].push(text);
     } else if (!line.startsWith("\\")) {
       block = undefined;
-      isAmongTests ||= TESTS_BEGIN.test(line.slice(1, LONGEST_LINE));
+      isAmongTests ||= TESTS_BEGIN.test(line.slice(1, MAX_LINE));
     }
   }
   return files;
@@ -71,7 +71,7 @@ function readHeader(file: FileChange, line: string): void {
   else if (/^rename to |^\+\+\+ "?b\//.test(line)) file.path = line.replace(/^rename to |^\+\+\+ "?b\//, "").replace(/"$/, "");
 }
 
-/** Of `diff --git a/x b/x`. A name with a space is told again below, unless the file is empty or gone. */
+/** The path in `diff --git a/x b/x`. A later header line corrects names with a space, unless the file is empty or deleted. */
 function pathIn(line: string): string {
   const rest = line.slice("diff --git ".length);
   const half = rest.slice(rest.length / 2 + 1);

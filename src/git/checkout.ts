@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { statsAt } from "../lib/stats-at.ts";
 import type { Git } from "./command.ts";
 
-/** A checkout of the user's. */
+/** One of the user's checkouts. */
 export interface Checkout {
   git: Git;
   root: string;
@@ -24,16 +24,16 @@ export interface MovedFile {
   state: "from" | "to" | "cut off" | "other";
 }
 
-const MOST = 50_000_000;
+const MAX_OUTPUT = 50_000_000;
 const LINK = "160000";
 
-/** Compares the checkout with two commits, for the files that differ between them; `forget` deletes the temporary indexes. */
+/** Compares the checkout's files with two commits where those differ; `forget` deletes the temporary indexes. */
 export async function surveyMove(
   place: Checkout,
   { from, to }: Move,
 ): Promise<{ files: MovedFile[]; indexOfFrom: string; forget: () => void }> {
   const { git, root, gitDir } = place;
-  const changes = changesIn(await git.must(root, ["diff-tree", "-r", "-z", "--no-renames", from, to], { maxOutput: MOST }));
+  const changes = changesIn(await git.must(root, ["diff-tree", "-r", "-z", "--no-renames", from, to], { maxOutput: MAX_OUTPUT }));
   const indexOf = (commit: string) => join(gitDir, `swarm-move-${commit.slice(0, 12)}`);
   const [was, becomes, hidden] = await Promise.all([
     compare(
@@ -54,7 +54,7 @@ export async function surveyMove(
     const isFolder = there?.isDirectory() && changes.some((other) => other.file.startsWith(`${file}/`));
     if (entry ? was.has(file) : !there || isFolder) return "from";
     if (becomes.has(file)) return "to";
-    // Git deletes a file before it rewrites it, and it is empty until it is written.
+    // Git deletes a file before rewriting it, and creates it empty.
     return !there || there.size === 0 ? "cut off" : "other";
   };
   return {
@@ -73,7 +73,7 @@ interface Change {
   to: string | undefined;
 }
 
-/** Submodules are left out: git does not move their content. */
+/** Without submodules: git does not move their content. */
 function changesIn(raw: string): Change[] {
   const parts = raw.split("\0");
   const changes: Change[] = [];
@@ -97,16 +97,16 @@ async function compare(
   const input = entries.map(({ file, entry }) => `${entry}\t${file}\0`).join("");
   await git.must(root, ["update-index", "-z", "--index-info"], { env, input });
   await git.run(root, ["update-index", "-q", "--refresh"], { env });
-  const differing = await git.must(root, ["diff-files", "--name-only", "-z"], { env, maxOutput: MOST });
+  const differing = await git.must(root, ["diff-files", "--name-only", "-z"], { env, maxOutput: MAX_OUTPUT });
   const others = new Set(differing.split("\0"));
   return new Set(entries.map(({ file }) => file).filter((file) => !others.has(file)));
 }
 
-/** The files that a sparse checkout leaves out. */
+/** The files that a sparse checkout excludes. */
 async function notCheckedOut(git: Git, root: string): Promise<Set<string>> {
   const sparse = await git.run(root, ["config", "--type=bool", "core.sparseCheckout"]);
   if (sparse.stdout.trim() !== "true") return new Set();
-  const listed = await git.must(root, ["ls-files", "-t", "-z"], { maxOutput: MOST });
+  const listed = await git.must(root, ["ls-files", "-t", "-z"], { maxOutput: MAX_OUTPUT });
   return new Set(
     listed
       .split("\0")

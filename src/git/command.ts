@@ -26,14 +26,14 @@ export interface GitOptions {
   /** A script of `scripts.ts` that runs the command and more in one process. */
   script?: string;
   input?: string;
-  /** Waits for others of its kind in the same folder, because git fails on another's unfinished work. */
+  /** Runs one at a time per folder, because git fails on another command's unfinished work. */
   alone?: boolean;
   signal?: AbortSignal;
   deadlineMs?: number;
   maxOutput?: number;
 }
 
-/** The only way to run git: in the sandbox, without the user's settings, and without what a repository's settings could start. */
+/** The only way to run git: sandboxed, without the user's settings, and without programs that a repository's settings name. */
 export interface Git {
   /** Runs git with an argument list, waiting for another git's lock. Never rejects. */
   run(cwd: string, args: readonly string[], options?: GitOptions): Promise<ExecResult>;
@@ -41,7 +41,7 @@ export interface Git {
   must(cwd: string, args: readonly string[], options?: GitOptions): Promise<string>;
   /** The same git, with more writable folders or variables. */
   with(more: Pick<GitOptions, "writable" | "env">): Git;
-  /** The committer where a repository names none. */
+  /** The default committer. */
   user(): Promise<Pick<UserSettings, "name" | "email">>;
   /** Whether a folder is, contains or is inside the data folder: no repository there is used. */
   isOwn(folder: string): boolean;
@@ -85,7 +85,7 @@ export function createGit({ program, wrap, shells, environment, user, home }: Gi
     const place = inside ?? cwd;
     const access = inside === undefined ? "read" : "write";
     const seen = [...readable, ...(options.readable ?? [])];
-    const stand: SandboxProfile = { place, writable, readable: seen, network: fetches, access, closed: !fetches };
+    const profile: SandboxProfile = { place, writable, readable: seen, network: fetches, access, closed: !fetches };
     const env = {
       ...environment(),
       ...FIXED_ENVIRONMENT,
@@ -102,11 +102,11 @@ export function createGit({ program, wrap, shells, environment, user, home }: Gi
     const command = [found.path, "--no-pager", ...args] as const;
     const argv = options.script ? (["/bin/sh", "-c", options.script, found.path, ...command] as const) : command;
     const alone = async () => {
-      const [file, ...rest] = await wrap(argv, cwd, stand);
+      const [file, ...rest] = await wrap(argv, cwd, profile);
       return exec(file, rest, { cwd, env: { ...env, ...options.env }, ...limits });
     };
     const inShell = async () =>
-      fetches ? undefined : shells?.run({ argv, cwd, place, stand, env, also: options.env, ...limits });
+      fetches ? undefined : shells?.run({ argv, cwd, place, profile, env, also: options.env, ...limits });
     for (let tries = 1; ; tries += 1) {
       const result = await inShell()
         .then((ran) => ran ?? alone())
@@ -146,7 +146,7 @@ export function createGit({ program, wrap, shells, environment, user, home }: Gi
   return withMore({});
 }
 
-/** Settings in variables count as much as those on the command line. */
+/** Passes settings as variables; like those on the command line, they override a repository's. */
 function asEnvironment(settings: readonly string[]): NodeJS.ProcessEnv {
   const pairs = settings.flatMap((setting, index) => {
     const at = setting.indexOf("=");
@@ -158,7 +158,7 @@ function asEnvironment(settings: readonly string[]): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(pairs), GIT_CONFIG_COUNT: String(settings.length) };
 }
 
-/** A sandbox that is not possible, or a folder that is not visible in it. */
+/** The sandbox is not available, or it hides the folder. */
 function whyRefused(error: unknown): string {
   if (error instanceof UserError) return error.message;
   throw error;
@@ -169,7 +169,7 @@ function whyFailed({ ending, stderr, output }: ExecResult): string {
   return ending === "exited" ? (stderr.trim() || output.trim()).slice(-600) : ending;
 }
 
-/** Whether git failed because another git was at work. */
+/** Whether git failed because another git was running. */
 function isLocked(said: string): boolean {
   return said.includes(".lock': File exists") || (said.includes("Unable to create ") && said.includes(".lock"));
 }

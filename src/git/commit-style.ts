@@ -10,7 +10,7 @@ export interface CommitStyle {
   ticket: { key: string; before: string; after: string } | undefined;
   /** Whether the description begins with a lower-case letter. */
   lowerCase: boolean;
-  /** Whether it ends with a full stop. */
+  /** Whether it ends with a period. */
   fullStop: boolean;
   /** Whether commits end with `Signed-off-by`. */
   signOff: boolean;
@@ -26,7 +26,7 @@ export interface CommitSubject {
   files: readonly string[];
 }
 
-const MOST_LENGTH = 72;
+const MAX_LENGTH = 72;
 const TYPES = ["feat", "fix", "docs", "test", "refactor", "perf", "chore", "build", "ci", "style", "revert"];
 const CONVENTIONAL = /^([a-z]{2,12})(?:\(([^()\n]{1,40})\))?!?: (?=\S)/;
 const AREA = /^([A-Za-z0-9_.][A-Za-z0-9_./-]{0,60}): (?=\S)/;
@@ -47,7 +47,7 @@ const GITMOJI = /^(?::[a-z0-9_]{2,40}:|\p{Extended_Pictographic}\ufe0f?) ?(?=\S)
 
 const SIGNED_OFF = /^Signed-off-by: \S/m;
 
-/** Learns from the messages of a project's latest commits, except merges. Too few of them prove nothing. */
+/** Learns the style from a project's latest commit messages, without merges. Needs a minimum number of them. */
 export function learnCommitStyle(messages: readonly string[]): CommitStyle {
   const texts = messages.map((message) => message.trim()).filter((message) => message !== "");
   const whole = texts.map((text) => text.split("\n", 1)[0]!);
@@ -100,7 +100,7 @@ export function wordCommit(
   const mark = isWorded || markOf(own) || GITMOJI.test(own) ? "" : markFor(style, subject, own);
   const prefix = `${mark}${ticketOf(style, subject, given)}${isWorded ? "" : prefixOf(style, subject, own)}`;
   const description = isWorded ? own : inCase(own, style.lowerCase);
-  const room = MOST_LENGTH - prefix.length - (style.fullStop ? 1 : 0);
+  const room = MAX_LENGTH - prefix.length - (style.fullStop ? 1 : 0);
   const short = shortened(description, room);
   const paragraphs = [
     `${prefix}${short}${style.fullStop ? "." : ""}`,
@@ -197,7 +197,7 @@ function folderOf(files: readonly string[]): string | undefined {
   return first.slice(0, end < 0 ? undefined : end).findLast((part) => /^[\w.-]{1,40}$/.test(part) && !GENERAL.test(part));
 }
 
-/** A word with capitals, such as `README` or `GitHub`, keeps them. */
+/** Keeps the capitals of words such as `README` or `GitHub`. */
 function inCase(text: string, lower: boolean): string {
   const [word = ""] = text.split(" ", 1);
   const isPlain = /^\p{L}[\p{Ll}'’-]*[.,;:!?]?$/u.test(word) && !(lower && word === "I");
@@ -216,7 +216,7 @@ function wrapped(text: string): string {
   const lines: string[] = [""];
   for (const word of text.split(" ")) {
     const line = lines.at(-1)!;
-    if (line !== "" && line.length + word.length >= MOST_LENGTH) lines.push(word);
+    if (line !== "" && line.length + word.length >= MAX_LENGTH) lines.push(word);
     else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
   }
   return lines.join("\n");

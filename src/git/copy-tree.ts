@@ -38,8 +38,8 @@ const OTHER_CLOCKS = new Set([0x6969, 0xff534d42, 0xfe534d42, 0x65735546, 0x0102
 const ENVIRONMENT = { PATH: "/usr/bin:/bin", LC_ALL: "C" };
 
 /**
- * Copies an entry of a folder that is held open. `cp` walks by paths, so a folder that is swapped for a link meanwhile could
- * lead it out of the tree: its copy counts only if no folder of the tree changed meanwhile.
+ * Copies an entry of an open folder. `cp` walks by path, so a folder swapped for a link could lead it out of the tree: its copy
+ * counts only if no folder of the tree changed meanwhile.
  */
 export async function copyTree(source: Folder, name: string, made: string, { share, signal }: CopyOptions): Promise<void> {
   const failed = (why: string) =>

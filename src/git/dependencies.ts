@@ -17,7 +17,7 @@ const FOLDERS = new Set([
   ...["node_modules", "bower_components", ".yarn"],
   ...[".venv", "venv", "vendor", ".bundle", "Pods", "deps", "elm-stuff", ".dart_tool"],
 ]);
-/** Files with the same purpose. */
+/** Files that serve as installed dependencies. */
 const FILES = new Set([".pnp.cjs", ".pnp.loader.mjs"]);
 /** Parts that tools modify in place, and that must therefore not be shared. */
 const CACHES = [".cache", ".vite", ".vitest"];
@@ -35,7 +35,7 @@ export interface Bringing {
   signal: AbortSignal;
 }
 
-/** Installed and ignored by git, the root's first. A name alone proves little: `.env` is a file in most projects. */
+/** The installed folders and files that git ignores, the root's first. A name proves little: `.env` is usually a file. */
 export function installedIn({ root, ignored }: Pick<Repo, "root"> & Pick<CheckoutStatus, "ignored">): string[] {
   const depth = (name: string) => name.split("/").length;
   return ignored
@@ -45,13 +45,12 @@ export function installedIn({ root, ignored }: Pick<Repo, "root"> & Pick<Checkou
 }
 
 function isInstalled(path: string): boolean {
-  if (!isOpen(path)) return false;
+  if (!isReadable(path)) return false;
   if (FILES.has(basename(path))) return statsAt(path)?.isFile() ?? false;
   return isFolder(path) && (FOLDERS.has(basename(path)) || (statsAt(join(path, "pyvenv.cfg"))?.isFile() ?? false));
 }
 
-/** Whether it is readable. */
-function isOpen(path: string): boolean {
+function isReadable(path: string): boolean {
   try {
     accessSync(path, constants.R_OK | (isFolder(path) ? constants.X_OK : 0));
     return true;
@@ -93,7 +92,7 @@ async function bringOne(path: string, { source, target, index, from, to, scratch
     symlinkSync(moved(resolve(from, dirname(path), readlinkSync(source.entry(name))), from, to), target.entry(name));
     return;
   }
-  if (!(there.isDirectory() || there.isFile()) || !isOpen(source.entry(name))) return;
+  if (!(there.isDirectory() || there.isFile()) || !isReadable(source.entry(name))) return;
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
   const own = realOf(scratch);
   const prefix = `installed-${basename(to)}-${index}-`;
@@ -111,12 +110,12 @@ async function bringOne(path: string, { source, target, index, from, to, scratch
   }
 }
 
-/** Removes the remains of an interrupted copy. A program of it that still copies there never touches the valid copy. */
+/** Removes an interrupted copy. A process that is still writing it never touches the valid copy. */
 async function clearCut(scratch: string, prefix: string): Promise<void> {
   for (const name of readdirSync(scratch).filter((each) => each.startsWith(prefix))) {
     await removeTree(join(scratch, name)).catch((error: unknown) => {
       if (!(error instanceof UserError)) throw error;
-      // It is still being written, and is removed with the rest of the folder after the run.
+      // Still being written; it is removed with the rest of the folder after the run.
     });
   }
 }

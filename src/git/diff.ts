@@ -6,8 +6,8 @@ const PATCH_CHARACTERS = 120_000;
 const LISTED_FILES = "--stat-count=1000";
 
 /**
- * The difference of two trees for a reviewer: the full list of files, and as much of the text as fits. It is shortened only
- * here, so that the length it states is true.
+ * The diff of two trees for a reviewer: all files, and as much text as fits. Truncated only here, so that the length it
+ * states is correct.
  */
 export async function diffOf(
   git: Git,
@@ -62,7 +62,7 @@ export async function filesOf(git: Git, cwd: string, from: string, to: string, m
   return files;
 }
 
-/** How much the program runner cut out of the middle of an output, whose mark makes it longer than requested. */
+/** How much the program runner cut from the middle of an output; its marker makes the output longer than requested. */
 function cutOf(output: string, most: number): { left: number; text: string } {
   const mark = /^\n… (\d+) characters left out …\n/.exec(output.slice(Math.floor(most / 2)));
   return { left: output.length > most && mark ? Number(mark[1]) : 0, text: output.trimEnd() };

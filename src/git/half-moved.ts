@@ -54,7 +54,7 @@ async function isIndexAt(git: Git, root: string, commit: string, changed: Readon
   return changed.size > 0 && !listed.split("\0").some((file) => changed.has(file));
 }
 
-/** A lock left by the move itself is empty, truncated, or contains what the move leads to. */
+/** A lock left by the move itself is empty, truncated, or contains the target index. */
 async function releaseOwnLock(git: Git, root: string, { lock, to }: { lock: string; to: string }): Promise<string | undefined> {
   const there = statSync(lock, { throwIfNoEntry: false });
   if (!there) return undefined;

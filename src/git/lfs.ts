@@ -3,13 +3,13 @@ import { join } from "node:path";
 import type { Git } from "./command.ts";
 import { LFS_REMEDY, type Repo } from "./repository.ts";
 
-/** What prevents a worktree, or should be known about it. */
+/** A reason why a worktree cannot be created, or a warning about it. */
 export interface Hindrance {
   refused?: string;
   note?: string;
 }
 
-const MOST = 20_000_000;
+const MAX_OUTPUT = 20_000_000;
 
 /** Whether the repository of a folder uses Git LFS. */
 export async function usesLfs(git: Git, folder: string): Promise<boolean> {
@@ -32,7 +32,7 @@ export async function lfsHindrance({ git, root }: Repo, env: NodeJS.ProcessEnv):
   if (/--skip/.test(set.stdout) || isOn(env.GIT_LFS_SKIP_SMUDGE))
     return { note: "files in Git LFS are not filled in here, so agents see pointers in their place" };
   const media = /^LocalMediaDir=(.+)$/m.exec(lfs.stdout)?.[1];
-  const listed = await git.run(root, ["lfs", "ls-files", "--long", "HEAD"], { maxOutput: MOST });
+  const listed = await git.run(root, ["lfs", "ls-files", "--long", "HEAD"], { maxOutput: MAX_OUTPUT });
   if (media === undefined || listed.code !== 0) return {};
   const missing = listed.stdout.split("\n").flatMap((line) => {
     const [, hash = "", file = ""] = /^([0-9a-f]{64}) [*-] (.+)$/.exec(line) ?? [];

@@ -16,16 +16,16 @@ export interface Merge {
   of: string;
 }
 
-/** Merges a commit into a worktree. On conflicts only their list remains. */
+/** Merges a commit into a worktree. On conflict it aborts and returns the conflicting files. */
 export async function mergeInto(
   { identity }: Pick<Repo, "identity">,
   tree: Tree,
   { commit, message }: { commit: string; message: string },
 ): Promise<{ saved: Saved; conflicts: string[] }> {
   const { git, path } = tree;
-  if (merging(tree.record)) await takeBack(tree);
-  const words = [...identity, "merge", "-q", "--no-ff", "--no-verify", "-m", message, commit];
-  const merged = await mergeOnClean(tree, words, AND_STATE);
+  if (merging(tree.record)) await abortMerge(tree);
+  const args = [...identity, "merge", "-q", "--no-ff", "--no-verify", "-m", message, commit];
+  const merged = await mergeOnClean(tree, args, AND_STATE);
   if (merged.code === 0) {
     await fillSubmodules(tree.repo, tree);
     return { saved: stateIn(tree, merged.stdout), conflicts: [] };
@@ -36,24 +36,24 @@ export async function mergeInto(
   return { saved: await current(tree), conflicts };
 }
 
-/** Merges. If it cannot even begin, it removes the files of an interrupted merge and tries again. */
-async function mergeOnClean(tree: Tree, words: readonly string[], script?: string): Promise<ExecResult> {
-  const merge = () => tree.git.run(tree.path, words, { ...(script !== undefined && { script }) });
+/** Merges. If the merge cannot start, cleans up after an interrupted merge and retries. */
+async function mergeOnClean(tree: Tree, args: readonly string[], script?: string): Promise<ExecResult> {
+  const merge = () => tree.git.run(tree.path, args, { ...(script !== undefined && { script }) });
   const merged = await merge();
   if (merged.code === 0 || merging(tree.record)) return merged;
-  await takeBack(tree);
+  await abortMerge(tree);
   return merge();
 }
 
 /** Cleans a worktree after an interrupted merge. */
-async function takeBack(tree: Tree): Promise<void> {
+async function abortMerge(tree: Tree): Promise<void> {
   await setAside(tree, asideRef(tree.branch, "half-merged"));
   await tree.git.must(tree.path, ["reset", "-q", "--hard", "HEAD"]);
 }
 
 /**
- * Removes merge commits from the tip of a branch, in its own clean worktree; returns the commit it then points to. A fast
- * forward made no merge commit, so what it brought is kept.
+ * Removes merge commits from the tip of a branch in its own clean worktree; returns the commit it then points to. A
+ * fast-forward created no merge commit, so its commits stay.
  */
 export async function dropMerges(tree: Tree, merges: readonly Merge[]): Promise<string> {
   const { git, path } = tree;
@@ -71,20 +71,20 @@ export async function dropMerges(tree: Tree, merges: readonly Merge[]): Promise<
   return tip;
 }
 
-/** Begins a merge and leaves its conflicts in the files for somebody to resolve. */
+/** Starts a merge and leaves the conflicts in the files for somebody to resolve. */
 export async function beginMerge(tree: Tree, commit: string): Promise<string[]> {
   const { git, path, repo, record } = tree;
   if (!(await isAncestor(git, path, commit, "HEAD")) && !merging(record)) {
     const { output } = await mergeOnClean(tree, [...NAMELESS, "merge", "-q", "--no-commit", "--no-ff", commit]);
     if (!merging(record)) throw new UserError(`git merge failed in ${path}: ${output.trim().slice(-600)}`);
   }
-  await refuseClashingLinks(git, path);
+  await refuseSubmoduleConflicts(git, path);
   await fillSubmodules(repo, tree);
   return conflictsOf(git, path);
 }
 
-/** Submodule conflicts cannot be merged here, and committing would silently choose one side. */
-async function refuseClashingLinks(git: Git, path: string): Promise<void> {
+/** Refuses submodule conflicts: they cannot be merged here, and a commit would silently choose one side. */
+async function refuseSubmoduleConflicts(git: Git, path: string): Promise<void> {
   const unmerged = await git.must(path, ["ls-files", "--unmerged", "-z"], { maxOutput: 5_000_000 });
   const links = unmerged.split("\0").filter((line) => line.startsWith("160000 "));
   if (links.length === 0) return;

@@ -11,8 +11,8 @@ import type { Git } from "./command.ts";
 import type { Repo } from "./repository.ts";
 
 /** How many levels of repositories inside repositories are searched. */
-const MOST_ROUNDS = 10;
-const MOST_LISTED = 20_000_000;
+const MAX_LEVELS = 10;
+const MAX_OUTPUT = 20_000_000;
 
 /** Another repository that a tree refers to. */
 export interface Submodule {
@@ -21,8 +21,8 @@ export interface Submodule {
 }
 
 /**
- * The submodules of a tree: listed in `.gitmodules` and recorded as commits in the index, whose paths contain no link and no
- * "..". Names and folders that could have another meaning for git or the file system are left out.
+ * The submodules of a tree: listed in `.gitmodules`, recorded as commits in the index, with paths free of links and "..".
+ * Skips names and folders that git or the file system could interpret differently.
  */
 export async function submodulesOf(git: Git, path: string): Promise<Submodule[]> {
   // Git would block on a pipe, and follow a link.
@@ -44,14 +44,14 @@ export async function submodulesOf(git: Git, path: string): Promise<Submodule[]>
 
 /** The folders of a tree that are recorded as commits of other repositories. */
 async function linksIn(git: Git, path: string): Promise<Set<string>> {
-  const staged = await git.run(path, ["ls-files", "--stage", "-z"], { maxOutput: MOST_LISTED });
+  const staged = await git.run(path, ["ls-files", "--stage", "-z"], { maxOutput: MAX_OUTPUT });
   const links = staged.stdout.split("\0").filter((line) => line.startsWith("160000 "));
   return new Set(links.map((line) => line.slice(line.indexOf("\t") + 1)));
 }
 
 /** Whether every part of a path is an ordinary name on every file system that git knows. */
 function isPlain(path: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: searches for control characters
   if (/[\u0000-\u001f\u007f\\=]|^-/.test(path)) return false;
   return path.split("/").every((part) => {
     const seen = part.replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, "");
@@ -88,7 +88,7 @@ export function hasEntry(top: string, folder: string, name: string): boolean {
  */
 export async function unnest(git: Git, path: string): Promise<{ folder: string; keptAs: string }[]> {
   const moved: { folder: string; keptAs: string }[] = [];
-  for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+  for (let round = 1; round <= MAX_LEVELS; round += 1) {
     const nested = await nestedIn(git, path);
     if (nested.length === 0) break;
     for (const folder of nested) {
@@ -104,7 +104,7 @@ export async function unnest(git: Git, path: string): Promise<{ folder: string; 
 
 async function nestedIn(git: Git, path: string): Promise<string[]> {
   const [untracked, links, submodules] = await Promise.all([
-    git.must(path, ["ls-files", "--others", "--exclude-standard", "-z"], { maxOutput: MOST_LISTED }),
+    git.must(path, ["ls-files", "--others", "--exclude-standard", "-z"], { maxOutput: MAX_OUTPUT }),
     linksIn(git, path),
     submodulesOf(git, path),
   ]);

@@ -16,7 +16,7 @@ export interface Move {
   at: string;
 }
 
-const LARGEST = 1_000_000;
+const MAX_BYTES = 1_000_000;
 
 /** Translates a path from one tree to the other; a path outside both is unchanged. */
 export function moved(path: string, from: string, to: string): string {
@@ -90,7 +90,7 @@ function placesIn(venv: string): string[] {
 
 /** Rewrites an absolute link that leads into its own tree. */
 function relink(path: string, future: string, { from, to }: Move): void {
-  // A name in an unknown encoding reads differently than it was listed.
+  // A name in an unknown encoding is listed differently from how it reads.
   if (!statsAt(path)?.isSymbolicLink()) return;
   const target = readlinkSync(path);
   if (!target.startsWith("/")) return;
@@ -102,7 +102,7 @@ function relink(path: string, future: string, { from, to }: Move): void {
 
 function rewrite(path: string, { from, to }: Move): void {
   withFolder(dirname(path), (folder) => {
-    const read = readPlain(folder, basename(path), LARGEST);
+    const read = readPlain(folder, basename(path), MAX_BYTES);
     if ("absent" in read || read.bytes.includes(0)) return;
     const text = read.bytes.toString("utf8");
     const changed = movedIn(text, from, to);

@@ -24,7 +24,7 @@ export interface Repo {
   branch: string | null;
   /** How the checkout differs from the last commit. Walks all of its files once, at the first call. */
   status(): Promise<CheckoutStatus>;
-  /** Options for committing in a repository without a committer. */
+  /** Options for commits in a repository without a committer. */
   identity: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface CheckoutStatus {
   ignored: readonly string[];
 }
 
-/** Git is configured to use a missing program. */
+/** What to do if git is configured to use git-lfs, which is missing. */
 export const LFS_REMEDY = "Install git-lfs, or undo its settings: git config --global --remove-section filter.lfs";
 
 export const NAMELESS = ["-c", "user.name=Swarm", "-c", "user.email=swarm@localhost"];
@@ -53,7 +53,7 @@ export async function openRepo(git: Git, folder: string): Promise<Repo | undefin
   }
   const [places = "", at = "", branch = "", ...named] = looked.stdout.split("\0");
   const [root = "", common = "", prefix = ""] = places.split("\n");
-  // Without these git would use the folder that this process runs in.
+  // Without these, git would use this process's working directory.
   if (root === "" || common === "") throw new UserError(`git said nothing of ${folder}, so nothing was begun there. Try again.`);
   const commonDir = resolve(folder, common);
   if (git.isOwn(commonDir))
@@ -94,11 +94,11 @@ async function statusOf(git: Git, folder: string, root: string): Promise<Checkou
   return { dirty: !lines.every(isIgnored), ignored: lines.filter(isIgnored).map((line) => line.slice(3)) };
 }
 
-/** The repository's committer comes before the user's; without an address, a neutral name is used. */
+/** The repository's committer, else the user's, else a neutral name. */
 function identityOf(named: readonly string[], user: { name?: string; email?: string }): readonly string[] {
   const has = (key: string) => named.some((entry) => entry.startsWith(`user.${key}\n`));
   if (!has("email") && user.email === undefined) return NAMELESS;
-  // Git would guess a name from the machine, and some have none to guess.
+  // Git would guess a name from the machine, which not every machine has.
   const given = Object.entries({ name: user.name ?? "Swarm", email: user.email });
   return given.flatMap(([key, value]) => (has(key) || value === undefined ? [] : ["-c", `user.${key}=${value}`]));
 }

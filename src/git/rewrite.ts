@@ -12,13 +12,13 @@ export interface LineCommit {
 }
 
 /** How many recent commits are read to learn a project's style. */
-const LEARNT_FROM = 200;
+const SAMPLED_COMMITS = 200;
 const MAX_OUTPUT = 5_000_000;
 
 /** The messages of a project's latest commits, without merges. */
 export async function latestMessages(git: Git, root: string, from: string): Promise<string[]> {
-  const words = ["log", "-n", String(LEARNT_FROM), "--no-merges", "--format=%B%x00", from];
-  const { code, stdout } = await git.run(root, words, { maxOutput: MAX_OUTPUT });
+  const args = ["log", "-n", String(SAMPLED_COMMITS), "--no-merges", "--format=%B%x00", from];
+  const { code, stdout } = await git.run(root, args, { maxOutput: MAX_OUTPUT });
   return code === 0
     ? stdout
         .split("\0")

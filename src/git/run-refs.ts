@@ -5,7 +5,7 @@ import { deleteRefs } from "./refs.ts";
 export interface RunBranch {
   name: string;
   commit: string;
-  /** Why it must not be deleted: it is the only ref with its commits, or checked out. */
+  /** Why it must not be deleted: no other ref contains its commits, or it is checked out. */
   needed?: "unmerged" | "checked out";
 }
 
@@ -16,7 +16,7 @@ export interface RunRefs {
 }
 
 const FORMAT = "--format=%(refname) %(objectname)";
-const MOST = 20_000_000;
+const MAX_OUTPUT = 20_000_000;
 
 /** The refs of a run; checkouts in its own worktrees do not protect them. Of several with the same commits, one is kept. */
 export async function refsOfRun(git: Git, root: string, runId: string, ownFolder = ""): Promise<RunRefs> {
@@ -24,7 +24,7 @@ export async function refsOfRun(git: Git, root: string, runId: string, ownFolder
   const isOurs = (ref: string) =>
     prefixes.some((prefix) => ref.startsWith(prefix) && /^(?:-stream-\d+)?(?:\/|$)/.test(ref.slice(prefix.length)));
   const listed = await git.run(root, ["for-each-ref", FORMAT, "refs/heads/swarm", "refs/heads/swarm-*", "refs/swarm"], {
-    maxOutput: MOST,
+    maxOutput: MAX_OUTPUT,
   });
   const found = listed.stdout
     .split("\n")
@@ -32,14 +32,14 @@ export async function refsOfRun(git: Git, root: string, runId: string, ownFolder
     .filter(([ref = ""]) => isOurs(ref))
     .map(([ref = "", commit = ""]) => ({ ref, commit }));
   const heads = found.filter(({ ref }) => ref.startsWith("refs/heads/")).sort((a, b) => (a.ref < b.ref ? -1 : 1));
-  const standing = await checkedOut(git, root, ownFolder);
+  const checkedOutRefs = await checkedOut(git, root, ownFolder);
   const needed = new Set<string>();
   const branches: RunBranch[] = [];
   for (const { ref, commit } of heads) {
     const name = ref.slice("refs/heads/".length);
-    const having = await refsWith(git, root, commit);
-    const isElsewhere = having.some((other) => needed.has(other) || !isOurs(other));
-    const why = standing.has(ref) ? "checked out" : isElsewhere ? undefined : "unmerged";
+    const refs = await refsWith(git, root, commit);
+    const isElsewhere = refs.some((other) => needed.has(other) || !isOurs(other));
+    const why = checkedOutRefs.has(ref) ? "checked out" : isElsewhere ? undefined : "unmerged";
     if (why) needed.add(ref);
     branches.push({ name, commit, ...(why && { needed: why }) });
   }
@@ -48,13 +48,13 @@ export async function refsOfRun(git: Git, root: string, runId: string, ownFolder
 
 /** The branches, tags and remote branches that contain a commit. */
 async function refsWith(git: Git, root: string, commit: string): Promise<string[]> {
-  const words = ["for-each-ref", `--contains=${commit}`, "--format=%(refname)", "refs/heads", "refs/tags", "refs/remotes"];
-  const { stdout } = await git.run(root, words, { maxOutput: MOST });
+  const args = ["for-each-ref", `--contains=${commit}`, "--format=%(refname)", "refs/heads", "refs/tags", "refs/remotes"];
+  const { stdout } = await git.run(root, args, { maxOutput: MAX_OUTPUT });
   return stdout.split("\n").filter((ref) => ref !== "");
 }
 
 async function checkedOut(git: Git, root: string, ownFolder: string): Promise<Set<string>> {
-  const { stdout } = await git.run(root, ["worktree", "list", "--porcelain"], { maxOutput: MOST });
+  const { stdout } = await git.run(root, ["worktree", "list", "--porcelain"], { maxOutput: MAX_OUTPUT });
   const isOwn = (worktree: string) => ownFolder !== "" && worktree.startsWith(`worktree ${realOf(ownFolder)}/`);
   const others = stdout.split("\n\n").filter((each) => !isOwn(each));
   return new Set(others.flatMap((each) => /^branch (.+)$/m.exec(each)?.[1] ?? []));

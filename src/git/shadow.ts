@@ -11,9 +11,9 @@ import { diffOf } from "./diff.ts";
 import { asExcludes } from "./ignore-files.ts";
 import { releaseLocks } from "./locks.ts";
 
-const MOST_LISTED = 50_000_000;
+const MAX_OUTPUT = 50_000_000;
 
-/** A history of a folder's states that does not touch the folder or its repository. Ignored files are not part of it. */
+/** A separate repository that records a folder's states without touching the folder or its own repository. Skips ignored files. */
 export async function openShadow(plain: Git, gitDir: string, folder: string, leftOut: readonly string[]) {
   const place = { writable: [dirname(gitDir)] };
   const git = plain.with({ ...place, env: { GIT_DIR: gitDir, GIT_WORK_TREE: folder } });
@@ -26,9 +26,9 @@ export async function openShadow(plain: Git, gitDir: string, folder: string, lef
     (name) => `:(exclude,glob)${name.includes("/") ? name : `**/${name}`}`,
   );
   const list = async (...pathspecs: string[]) => {
-    const words = ["ls-files", "-c", "-o", "--exclude-standard", "-z", "--", ...pathspecs];
-    const { code, stdout } = await git.run(folder, words, { maxOutput: MOST_LISTED });
-    return code === 0 && stdout.length <= MOST_LISTED ? stdout.split("\0").filter((name) => name !== "") : undefined;
+    const args = ["ls-files", "-c", "-o", "--exclude-standard", "-z", "--", ...pathspecs];
+    const { code, stdout } = await git.run(folder, args, { maxOutput: MAX_OUTPUT });
+    return code === 0 && stdout.length <= MAX_OUTPUT ? stdout.split("\0").filter((name) => name !== "") : undefined;
   };
   const patterns = ((await list(":(glob)**/.ignore")) ?? []).flatMap((file) =>
     asExcludes(file, smallTextAt(join(folder, file), 100_000) ?? ""),
@@ -52,7 +52,7 @@ export interface FolderSize {
   bytes: number;
 }
 
-/** How much a history of a folder would contain; undefined if too much to list. Nothing is stored. */
+/** The number and size of files that such a repository would record, without storing any; undefined if too many to list. */
 export async function measureFolder(git: Git, folder: string, leftOut: readonly string[]): Promise<FolderSize | undefined> {
   const temporary = mkdtempSync(join(realOf(tmpdir()), "io-measure-"));
   try {

@@ -51,7 +51,7 @@ export function createSnapshots({ git, log }: SnapshotDeps): Snapshots {
     const temporary = mkdtempSync(join(realOf(tmpdir()), "io-index-"));
     try {
       const index = join(temporary, "index");
-      // Through a copy of the index, whose stat data saves reading unchanged files.
+      // Copy the index: its stat data avoids reading unchanged files.
       copyPlainAt(join(realOf(dirname(own.index)), basename(own.index)), index, MAX_INDEX_BYTES);
       const through = { env: { GIT_INDEX_FILE: index }, writable: [temporary, own.commonDir] };
       const added = await ask(folder, ["add", "-A", "--sparse", "--ignore-errors", "--", "."], through);
@@ -77,13 +77,13 @@ export function createSnapshots({ git, log }: SnapshotDeps): Snapshots {
   }
 
   function unknown(folder: string, why: string): null {
-    log.warn("git could not tell what a project's files are", { folder, error: why.slice(0, 500) });
+    log.warn("git cannot list a project's files", { folder, error: why.slice(0, 500) });
     return null;
   }
 
   return {
     take(folder) {
-      // A snapshot that has not begun yet will see everything written until now, so all waiting callers share it.
+      // A snapshot that has not started yet will include everything written so far, so all waiting callers share it.
       const shared = waiting.get(folder);
       if (shared) return shared;
       const mine = (latest.get(folder) ?? Promise.resolve())

@@ -14,7 +14,7 @@ import type { Repo } from "./repository.ts";
 import type { Tree } from "./tree.ts";
 
 /** How deep nested submodules are filled. */
-const MOST_DEEP = 5;
+const MAX_DEPTH = 5;
 
 /** Whether the checked-out submodules can be brought into a worktree without fetching. */
 export async function submoduleHindrance(repo: Repo): Promise<Hindrance> {
@@ -55,8 +55,8 @@ interface Filling {
 }
 
 /**
- * Fills a worktree's submodules from the checkout's own, where those exist; fetches nothing. `record` is where the repository
- * keeps them. Changes in them have been committed before.
+ * Fills a worktree's submodules from the checkout's own, where those exist; fetches nothing. `record` is the folder in which
+ * the repository keeps them. Changes in them must have been committed before.
  */
 export async function fillSubmodules(
   { git, root, commonDir }: Pick<Repo, "git" | "root" | "commonDir">,
@@ -70,8 +70,8 @@ async function fill({ git: plain, path, record, ...at }: Filling, deep: number):
   for (const { name, folder } of await submodulesOf(git, path)) {
     const [source, place, module] = [join(at.root, folder), join(path, folder), join(record, "modules", name)];
     if (submoduleAt(at, folder) === undefined || !isFolderBelow(path, folder)) continue;
-    const wasCut = isCut(module);
-    if (wasCut) await clearCut(git, { module, path, folder, worktree: at.worktree });
+    const wasCut = isInterrupted(module);
+    if (wasCut) await clearInterrupted(git, { module, path, folder, worktree: at.worktree });
     if (wasCut || !(await isFilled(git, { path, folder, module }))) {
       const force = wasCut ? ["--force"] : [];
       await git.must(path, ["--literal-pathspecs", "submodule", "--quiet", "update", "--init", ...force, "--", folder], {
@@ -79,7 +79,7 @@ async function fill({ git: plain, path, record, ...at }: Filling, deep: number):
         settings: [`submodule.${name}.url=${source}`, `submodule.${name}.active=true`],
       });
     }
-    if (deep < MOST_DEEP) await fill({ ...at, git: plain, root: source, path: place, record: module }, deep + 1);
+    if (deep < MAX_DEPTH) await fill({ ...at, git: plain, root: source, path: place, record: module }, deep + 1);
   }
 }
 
@@ -89,14 +89,14 @@ function isFolderBelow(top: string, folder: string): boolean {
   return open !== undefined;
 }
 
-/** Whether a git was interrupted while it filled a submodule, leaving its files incomplete or mixed. */
-function isCut(module: string): boolean {
+/** Whether git was interrupted while it checked out a submodule, leaving its files incomplete or mixed. */
+function isInterrupted(module: string): boolean {
   const has = (name: string) => statsAt(join(module, name)) !== undefined;
   return statsAt(module) !== undefined && (has("index.lock") || !has("index"));
 }
 
-/** Removes the remains of that. Without an index nobody has worked there; what is in its folder is moved aside. */
-async function clearCut(
+/** Removes an interrupted checkout. Without an index nobody has worked there; its files are moved aside. */
+async function clearInterrupted(
   git: Git,
   { module, path, folder, worktree }: { module: string; path: string; folder: string; worktree: string },
 ): Promise<void> {
@@ -124,8 +124,8 @@ async function isFilled(git: Git, { path, folder, module }: { path: string; fold
 }
 
 /**
- * Commits changes in a worktree's submodules and gives the commits to the checkout's submodules as a branch: the worktree's
- * will be deleted, and a branch must not refer to commits that nobody has.
+ * Commits changes in a worktree's submodules and copies the commits to a branch in the checkout's submodules: the worktree's
+ * submodules will be deleted, and a branch must not refer to missing commits.
  */
 export async function saveSubmodules(
   tree: Tree,
@@ -143,14 +143,14 @@ export async function saveSubmodules(
       await own.must(inside, ["add", "-A"]);
       // Git resolves the folder by its path: through a planted link, another folder's files would be in the index.
       if (!hasEntry(path, folder, ".git"))
-        throw new UserError(`${folder} was replaced while it was saved. Nothing of it was committed.`);
+        throw new UserError(`${folder} was replaced while it was saved. Nothing was committed.`);
       await own.must(inside, [...identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
         input: message,
       });
     }
     const commit = await own.must(inside, ["rev-parse", "HEAD"]);
     if (commit === (await linkedIn(git, path, folder))) continue;
-    await give(repo, { gitDir, folder, commit, branch });
+    await copyToCheckout(repo, { gitDir, folder, commit, branch });
     await own.must(inside, ["update-ref", `refs/remotes/origin/${branch}`, commit]);
     note(
       `${folder} is a submodule and was changed: the commit ${commit.slice(0, 12)} is on its branch ${branch}. Push that before you push what names it`,
@@ -171,8 +171,8 @@ export async function resetSubmodules({ git, path, record }: Tree, folders?: rea
   }
 }
 
-/** Puts a commit of a worktree's submodule on a branch of the checkout's submodule. */
-async function give(
+/** Copies a commit from a worktree's submodule to a branch of the checkout's submodule. */
+async function copyToCheckout(
   repo: Repo,
   { gitDir, folder, commit, branch }: { gitDir: string; folder: string; commit: string; branch: string },
 ): Promise<void> {
@@ -180,10 +180,10 @@ async function give(
   const theirs = submoduleAt(repo, folder);
   if (theirs === undefined)
     throw new UserError(
-      `${folder} is a submodule that is not checked out in ${root}, so a change to it has no place there. Say: git submodule update --init ${folder}`,
+      `${folder} is a submodule that is not checked out in ${root}, so a change to it cannot be kept. Run: git submodule update --init ${folder}`,
     );
-  const words = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", gitDir, `+${commit}:refs/heads/${branch}`];
-  await git.must(theirs, words, {
+  const args = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", gitDir, `+${commit}:refs/heads/${branch}`];
+  await git.must(theirs, args, {
     ...{ fetchBy: ["file"], readable: [gitDir], writable: [theirs], env: { GIT_DIR: theirs } },
     settings: ["uploadpack.allowAnySHA1InWant=true"],
   });

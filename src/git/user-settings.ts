@@ -16,13 +16,13 @@ export interface UserSettings {
   readable: readonly string[];
   /** As `name=value`, for fetching. */
   fetching: readonly string[];
-  /** Variables for fetching, from the environment of IO's start. */
+  /** Variables for fetching, from the environment that IO was started with. */
   fetchingBy: NodeJS.ProcessEnv;
 }
 
 export interface UserSettingsDeps {
   program: FoundProgram;
-  /** The environment of IO's start. */
+  /** The environment that IO was started with. */
   env: NodeJS.ProcessEnv;
 }
 
@@ -38,8 +38,8 @@ const LFS: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Reads the user's and the system's git settings once. Git only lists the files: it is in no repository and runs nothing
- * that they name.
+ * Reads the user's and the system's git settings once. Git only lists the files, outside any repository, and runs nothing that
+ * they name.
  */
 export async function readUserSettings({ program, env }: UserSettingsDeps): Promise<UserSettings> {
   const fetchingBy = Object.fromEntries(Object.entries(env).filter(([name]) => FETCHING_BY.includes(name)));
@@ -107,7 +107,7 @@ function proxyIn(entries: readonly Entry[]): string[] {
     : [];
 }
 
-/** Address rewrites (`insteadOf`). Only from the environment, which no model writes: they decide whose files arrive. */
+/** URL rewrites (`insteadOf`). Only from the environment, which no model can write: they decide where files come from. */
 function addressesIn(env: NodeJS.ProcessEnv): string[] {
   const count = Math.min(Number(env.GIT_CONFIG_COUNT) || 0, 100);
   return Array.from(

@@ -28,7 +28,7 @@ export interface Saved {
  */
 export function treeOf(repo: Repo, path: string, branch: string): Tree {
   const own = recordOf(repo, path);
-  if (own === undefined) throw new UserError(`${path} is no worktree of ${repo.root} any more. Start a new run.`);
+  if (own === undefined) throw new UserError(`${path} is no longer a worktree of ${repo.root}. Start a new run.`);
   return { git: repo.git.with({ env: { GIT_DIR: own, GIT_WORK_TREE: path } }), path, branch, repo, record: own };
 }
 
@@ -38,24 +38,24 @@ function recordOf({ commonDir }: Repo, path: string): string | undefined {
   // The path itself may have become a link; its parent folder is ours.
   const wanted = join(realOf(dirname(path)), basename(path), ".git");
   const names = existsSync(folder) ? readdirSync(folder) : [];
-  return names.map((name) => join(folder, name)).find((each) => placeIn(each) === wanted);
+  return names.map((name) => join(folder, name)).find((each) => worktreeIn(each) === wanted);
 }
 
-/** Undefined for one that git has not finished, or is about to remove. */
-function placeIn(record: string): string | undefined {
+/** The worktree's path in its record; undefined if git has not finished it or is about to remove it. */
+function worktreeIn(record: string): string | undefined {
   return smallTextAt(join(record, "gitdir"))?.trim();
 }
 
 /**
- * Reconnects a worktree that moved together with its folder, as in a restored home, by updating its record. `isLeft` says
- * whether nobody uses the old location any more.
+ * Reconnects a worktree that moved with its folder, as in a restored home, by updating its record. `isLeft` tells whether
+ * the old location is unused.
  */
 function follow(repo: Repo, path: string, branch: string, isLeft: (old: string) => boolean): void {
   const folder = join(repo.commonDir, "worktrees");
   const names = existsSync(folder) ? readdirSync(folder) : [];
   const head = `ref: refs/heads/${branch}`;
   const record = names.map((name) => join(folder, name)).find((each) => smallTextAt(join(each, "HEAD"))?.trim() === head);
-  const old = record === undefined ? undefined : placeIn(record);
+  const old = record === undefined ? undefined : worktreeIn(record);
   if (record === undefined || old === undefined) return;
   if (!isLeft(dirname(old)))
     throw new UserError(
@@ -96,7 +96,7 @@ export async function addWorktree(
       return "found";
     }
   }
-  // Its creation was interrupted, or somebody deleted it: nobody works in it.
+  // Its creation was interrupted or somebody deleted it, so nobody is using it.
   if (existsSync(join(path, ".git")) || recordOf(repo, path) !== undefined) await discard(repo, path);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const add = ["-c", "checkout.workers=0", "worktree", "add", "-q", ...LOCKED];
@@ -139,8 +139,8 @@ export function placeBelow(path: string, prefix: string): string {
   return join(path, prefix);
 }
 
-/** More names than this do not fit into one command. */
-const MOST_RESTORED = 1_000;
+/** More names would not fit into one command. */
+const RESTORE_BATCH = 1_000;
 
 /** Commits everything in a worktree; without a change it returns the existing commit. */
 export async function commitAll(
@@ -189,8 +189,8 @@ export interface Besides {
 }
 
 export async function besidesIn({ git, path }: Pick<Tree, "git" | "path">): Promise<Besides> {
-  const words = ["status", "--porcelain=v2", "--untracked-files=normal", "--ignored=traditional", "--no-renames", "-z"];
-  const { stdout } = await git.run(path, words, { maxOutput: 5_000_000 });
+  const args = ["status", "--porcelain=v2", "--untracked-files=normal", "--ignored=traditional", "--no-renames", "-z"];
+  const { stdout } = await git.run(path, args, { maxOutput: 5_000_000 });
   const lines = stdout.split("\0").filter((line) => line !== "");
   const marked = (mark: string) => lines.flatMap((line) => (line.startsWith(mark) ? [line.slice(mark.length)] : []));
   return { files: lines.flatMap((line) => changedFile(line) ?? []), untracked: marked("? "), ignored: marked("! ") };
@@ -212,15 +212,15 @@ export async function restoreFiles(tree: Tree, files: readonly string[]): Promis
   await git.must(path, ["restore", "--source=HEAD", "--staged", "--worktree", ...listed], { input });
 }
 
-/** Restores files of the last commit: what is checked must be what was committed. */
+/** Restores files to the last commit, so that checks see exactly what was committed. */
 async function restoreTracked(tree: Tree, files: readonly string[]): Promise<void> {
   const { git, path } = tree;
-  const listed = await git.must(path, ["--literal-pathspecs", "ls-files", "-z", "--", ...files.slice(0, MOST_RESTORED)]);
+  const listed = await git.must(path, ["--literal-pathspecs", "ls-files", "-z", "--", ...files.slice(0, RESTORE_BATCH)]);
   const tracked = listed.split("\0").filter((file) => file !== "");
   if (tracked.length > 0) await restoreFiles(tree, tracked);
 }
 
-/** Commits these, but no new files. */
+/** Commits the changes to tracked files, but no new files. */
 export async function commitChanged({ identity }: Pick<Repo, "identity">, tree: Tree, message: string): Promise<Saved> {
   const { git, path } = tree;
   await saveSubmodules(tree, message, { identity });
@@ -269,7 +269,7 @@ async function discard(repo: Repo, path: string): Promise<void> {
   const folder = realOf(dirname(path));
   const [own, leaving] = [join(folder, basename(path)), join(folder, `${LEAVING}${basename(path)}`)];
   if (lstatSync(own, { throwIfNoEntry: false })) {
-    // Atomically, so that an interrupted removal is not taken for a worktree whose files somebody deleted.
+    // Rename first, so that an interrupted removal does not look like a worktree whose files somebody deleted.
     await removeTree(leaving);
     renameSync(own, leaving);
   }

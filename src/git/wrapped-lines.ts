@@ -1,42 +1,42 @@
 import type { Block } from "./changed-lines.ts";
 
 const STRINGS = /"(?:[^"\\]|\\.){0,500}"|'(?:[^'\\]|\\.){0,500}'|`(?:[^`\\]|\\.){0,500}`/g;
-/** In these a quote need not open a string. */
+/** In Rust, a single quote may also start a lifetime. */
 const STRINGS_OF_RUST = /"(?:[^"\\]|\\.){0,500}"|'(?:[^'\\]|\\.)'/g;
 const HASH_COMMENTS = /\.(?:py|rb|exs?|sh|bash|bats|t|pl|r|ya?ml|toml)$/i;
-/** Blocks that end with a word. */
-const WORDS = /\.(?:rb|exs?|lua|cr|jl)$/;
+/** Languages whose blocks end with a keyword. */
+const KEYWORD_BLOCKS = /\.(?:rb|exs?|lua|cr|jl)$/;
 const OPENS_BY_WORD =
   /^\s{0,200}(?:if|unless|case|while|until|for|begin|def|defp|class|module)\b(?!.{0,500}(?:\bend\s{0,5}$|,\s{0,5}do:))|\bdo(?:\s{0,5}\|[^|]{0,200}\|)?\s{0,5}$|\bfunction\s{0,5}\([^)]{0,200}\)\s{0,5}$/;
 const ENDS_BY_WORD = /^\s{0,200}end\b/;
 const PREPROCESSED = /\.(?:c|cc|cpp|cxx|h|hpp|m|mm|cs|swift)$/;
-/** What only puts tests together. */
+/** Groups tests without affecting whether they run. */
 const GROUP =
   /^\s{0,200}(?:export\s{1,5})?(?:(?:RSpec\.)?(?:describe|context|suite|feature|group)\b|(?:(?:public|final|internal|sealed|static|@\w{1,40})\s{1,5}){0,4}(?:class|module|namespace|mod|object|struct|impl|extension|defmodule)\b)/;
-/** What begins a test or anything else with a body of its own. */
+/** Starts a test or another function body. */
 const BEGINS =
   /\b(?:def|defp|func|function|fn|fun|class|it|test|specify|describe|context|suite|scenario|void|public|TEST\w{0,20}|(?:before|after)\w{0,10}|setup|teardown)\b|=>|@test\b/;
-const DECIDES = /^[\s}]{0,200}(?:if|unless|while|for|try|else|elif|elsif|switch|case|match|begin|with)\b/;
+const CONTROL_FLOW = /^[\s}]{0,200}(?:if|unless|while|for|try|else|elif|elsif|switch|case|match|begin|with)\b/;
 
-/** Whether what was added opens something that lines which were there before now stand in, other than a group of tests. */
+/** Whether added lines put existing lines into a block other than a test group. */
 export function wrapsLines({ added, removed }: Pick<Block, "added" | "removed">, path: string): boolean {
-  // A condition without a body of its own takes the line below it.
+  // A condition without braces applies to the next line.
   if (removed.length === 0 && /^\s{0,200}(?:if|while|for)\b.{0,500}\)\s{0,5}$/.test(added.at(-1) ?? "")) return true;
   const opened = unclosed(added, path);
   const before = unclosed(removed, path).length;
-  if (isOdd(added, path) !== isOdd(removed, path)) return true;
+  if (splitsString(added, path) !== splitsString(removed, path)) return true;
   return opened.length > before && opened.some((line) => !GROUP.test(line));
 }
 
-/** Whether a line stands in something that was added with it, and so ends nothing that was there before. */
+/** Whether a line is inside a function added with it, and so cannot end an existing test. */
 export function isInNewCode({ added }: Pick<Block, "added">, index: number): boolean {
   const indent = indentOf(added[index] ?? "");
-  return added.slice(0, index).some((line) => indentOf(line) < indent && BEGINS.test(line) && !DECIDES.test(line));
+  return added.slice(0, index).some((line) => indentOf(line) < indent && BEGINS.test(line) && !CONTROL_FLOW.test(line));
 }
 
 const indentOf = (line: string) => /^\s{0,200}/.exec(line)?.[0].length ?? 0;
 
-/** The lines that open something which none of the later ones closes; one that opens two things stands there twice. */
+/** The lines that open a block that stays open. A line that opens two is listed twice. */
 function unclosed(lines: readonly string[], path: string): string[] {
   const open: string[] = [];
   for (const line of lines) {
@@ -58,12 +58,12 @@ function stepsOf(line: string, path: string): number[] {
   const code = comment < 0 ? plain : plain.slice(0, comment);
   const brackets = HASH_COMMENTS.test(path) ? /[{([\])}]/g : /\/\*|\*\/|[{([\])}]/g;
   const steps = [...code.matchAll(brackets)].map(([found]) => (found === "/*" || "{([".includes(found) ? 1 : -1));
-  if (!WORDS.test(path)) return steps;
+  if (!KEYWORD_BLOCKS.test(path)) return steps;
   return [...steps, ...(OPENS_BY_WORD.test(code) ? [1] : []), ...(ENDS_BY_WORD.test(code) ? [-1] : [])];
 }
 
-/** Whether a text of several lines begins or ends among them. */
-function isOdd(lines: readonly string[], path: string): boolean {
+/** Whether a multi-line string starts or ends in these lines, but not both. */
+function splitsString(lines: readonly string[], path: string): boolean {
   const mark = path.endsWith(".py") ? /"""|'''/g : /\.[cm]?[jt]sx?$/.test(path) ? /(?<!\\)`/g : undefined;
   return mark !== undefined && lines.reduce((sum, line) => sum + (line.match(mark)?.length ?? 0), 0) % 2 === 1;
 }

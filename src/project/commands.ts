@@ -45,7 +45,7 @@ export interface PlannedCommand extends ProjectCommand {
 
 /** The project's own checks, the cheapest first. */
 export function findChecks({ commands }: { commands: readonly PlannedCommand[] }): Check[] {
-  return BY_COST.flatMap((purpose) =>
+  const found = BY_COST.flatMap((purpose) =>
     commands
       .filter((one) => one.purpose === purpose)
       .map(({ command, cwd, from, isGuess, packages, isPerPackage }) => {
@@ -54,7 +54,12 @@ export function findChecks({ commands }: { commands: readonly PlannedCommand[] }
         return { name, command, cwd, ...(!isGuess && { from }), ...(isPerPackage && { isPerPackage, packages: where }) };
       }),
   );
+  const isAlone = ({ name }: Check) => found.filter((each) => each.name === name).length === 1;
+  return found.map((check) => (isAlone(check) ? check : { ...check, name: `${check.name}: ${clipped(check.command)}` }));
 }
+
+const clipped = (command: string) => (command.length > LONGEST_NAMED ? `${command.slice(0, LONGEST_NAMED - 1)}…` : command);
+const LONGEST_NAMED = 60;
 
 const MOST_NAMED = 4;
 
@@ -322,6 +327,16 @@ function fromBazel(view: ProjectView): ProjectCommand[] {
   return bazel ? ofPackage(bazel, view, ofBazel).map(({ kind: _, ...command }) => command) : [];
 }
 
+/** The first of those that are the same. */
 function unique<T extends ProjectCommand>(commands: readonly T[]): T[] {
-  return [...new Map(commands.map((one) => [`${one.purpose}\0${one.cwd}\0${one.command}`, one])).values()];
+  const first = new Map<string, T>();
+  for (const one of commands) {
+    const key = `${one.purpose}\0${one.cwd}\0${withoutRun(one.command)}`;
+    if (!first.has(key)) first.set(key, one);
+  }
+  return [...first.values()];
 }
+
+/** The short spelling of a script's start: `pnpm run lint` is `pnpm lint`. Of Bun, the short one means its own commands. */
+const withoutRun = (command: string): string =>
+  command.replace(/\b(pnpm|yarn) run (?=\w)/g, "$1 ").replace(/\bnpm run(?:-script)? test\b/g, "npm test");

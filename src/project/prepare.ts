@@ -21,7 +21,7 @@ import { type ExecResult, exec, notStarted } from "../process/exec.ts";
 import { removeTree } from "../process/remove-tree.ts";
 import type { SandboxProfile, Wrap } from "../process/sandbox.ts";
 import { type Install, inputsOf, isLoose, shellCommandOf } from "./installs.ts";
-import { whyCouldNotRun } from "./reports/could-not-run.ts";
+import { lineThatTells, whyCouldNotRun } from "./reports/could-not-run.ts";
 
 export interface PreparerDeps {
   wrap: Wrap;
@@ -37,7 +37,7 @@ export interface Preparing {
   tree: Tree;
   /** The folders of the checkout that were brought into the tree, and the top of the checkout. */
   checkout: { root: string; names: readonly string[] };
-  stand: SandboxProfile;
+  profile: SandboxProfile;
   env: NodeJS.ProcessEnv;
   /** A folder on the tree's disk. */
   scratch: string;
@@ -118,14 +118,14 @@ function lastTouched(folder: string): number {
 /** Installs what a project's files require into a tree, once for each state of those files. */
 export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLINE_MS }: PreparerDeps) {
   /** Runs the commands of an install in the sandbox, with network access. */
-  async function run(install: Install, { tree: { path: top }, stand, env, signal }: Preparing): Promise<ExecResult> {
+  async function run(install: Install, { tree: { path: top }, profile, env, signal }: Preparing): Promise<ExecResult> {
     const cwd = join(top, install.folder);
     const theirs: NodeJS.ProcessEnv = { ...projectEnvironment(env, redactor), ...UNATTENDED, ...install.env };
     // With it, tools leave out what only developers need, such as test runners.
     delete theirs.NODE_ENV;
     let result = notStarted("");
     for (const command of install.commands) {
-      const [program, ...args] = await wrap(runnable(command, env, cwd) ?? [...command], cwd, { ...stand, network: true });
+      const [program, ...args] = await wrap(runnable(command, env, cwd) ?? [...command], cwd, { ...profile, network: true });
       result = await exec(program, args, { cwd, env: theirs, deadlineMs, signal, maxOutput: MAX_OUTPUT });
       if (result.ending !== "exited" || result.code !== 0) break;
     }
@@ -289,12 +289,15 @@ function whyNotPrepared({ state, install, result }: Prepared): string {
   const [program] = install.commands[0]!;
   if (state === "missing program") return `${install.file} asks for ${program}, which is not installed here`;
   const { ending, code: exitCode, output } = result;
-  const reason = whyCouldNotRun({ ending, exitCode, tail: output, reachedTests: false }) ?? `exit code ${exitCode}`;
-  const said = output
-    .trim()
-    .split("\n")
-    .findLast((line) => /error|fail|not|unable|cannot/i.test(line));
-  return `"${install.commands.map((command) => command.join(" ")).join(" && ")}" failed (${reason}${said ? `: ${said.trim().slice(0, 200)}` : ""})`;
+  const reason = whyCouldNotRun({ ending, exitCode, tail: output, reachedTests: false });
+  const complaint = () =>
+    output
+      .trim()
+      .split("\n")
+      .findLast((line) => /error|fail|not|unable|cannot/i.test(line));
+  const said = reason ? lineThatTells(reason, output) : complaint()?.trim().slice(0, 200);
+  const commands = install.commands.map((command) => command.join(" ")).join(" && ");
+  return `"${commands}" failed (${reason ?? `exit code ${exitCode}`}${said ? `: ${said}` : ""})`;
 }
 
 /**

@@ -24,7 +24,7 @@ function commit(folder: string, file: string, text: string): string {
   return at(folder, "rev-parse", "HEAD");
 }
 
-/** A project, and another place that has been brought its commit as a worker is. */
+/** A project, and a second repository that received its commit as a worker does. */
 async function start() {
   const home = project({ "big.txt": randomBytes(200_000).toString("hex") });
   const base = at(home, "rev-parse", "HEAD");
@@ -38,14 +38,14 @@ async function start() {
 
 const refs = (folder: string) => at(folder, "for-each-ref", "--format=%(refname)").split("\n");
 
-test("a commit travels to another place, and back comes only what was added to it", async () => {
+test("a commit is copied to another repository, and only new commits come back", async () => {
   const { home, away, here, there, base, whole } = await start();
   const result = commit(away, "new.txt", "done");
   const back = await makeBundle(there, { commit: result, known: [base] });
   expect(back!.length).toBeLessThan(whole.length / 100);
   const branch = at(home, "branch", "--show-current");
   await takeBundle(here, back!, { commit: result, base, ref: "refs/io/t_1/1.1" });
-  // Nothing has moved but a ref of its own.
+  // Only its own ref has changed.
   expect(at(home, "rev-parse", branch)).toBe(base);
   expect(at(home, "show", "refs/io/t_1/1.1:new.txt")).toBe("done");
   expect(await makeBundle(there, { commit: base, known: [base] })).toBeUndefined();
@@ -53,7 +53,7 @@ test("a commit travels to another place, and back comes only what was added to i
   expect([here, there].flatMap(({ scratch }) => readdirSync(scratch))).toEqual([]);
 });
 
-test("a bundle that was tampered with, brings another commit, or stands elsewhere is refused, and leaves no ref", async () => {
+test("a bundle that is corrupt, contains another commit, or has another base is refused and leaves no ref", async () => {
   const { home, away, here, there, base } = await start();
   const result = commit(away, "new.txt", "done");
   const back = (await makeBundle(there, { commit: result, known: [base] }))!;
@@ -72,7 +72,7 @@ test("a bundle that was tampered with, brings another commit, or stands elsewher
   expect(refs(home)).toEqual(before);
 });
 
-test("a ref of an attempt is written once", async () => {
+test("an attempt's ref is written only once", async () => {
   const { home, away, here, there, base } = await start();
   const result = commit(away, "new.txt", "done");
   const back = (await makeBundle(there, { commit: result, known: [base] }))!;

@@ -11,13 +11,13 @@ import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { makeProject, git as plainGit } from "../support/swarm/index.ts";
 
-/** Runs something else in git's place. */
+/** Runs another program in place of git. */
 const instead =
   (...argv: [string, ...string[]]): Wrap =>
   async () =>
     argv;
 
-test("git learns no secret, nothing that would lead it to another repository, and is told to ask nobody", async () => {
+test("git gets no secrets, nothing that redirects it to another repository, and never prompts", async () => {
   const set = {
     MY_API_KEY: "hush",
     INNOCENT: "known-to-the-redactor",
@@ -45,7 +45,7 @@ test("git learns no secret, nothing that would lead it to another repository, an
   expect(lines).toEqual(expect.arrayContaining(told));
 });
 
-test("hooks and helpers of the repository are switched off on every call, and the wrap sees the whole command", async () => {
+test("every call disables the repository's hooks and helpers, and the sandbox sees the whole command", async () => {
   const seen: unknown[] = [];
   const wrap: Wrap = async (argv, cwd, options) => {
     seen.push(argv, cwd, options);
@@ -60,7 +60,7 @@ test("hooks and helpers of the repository are switched off on every call, and th
   expect(where).toEqual([folder, expect.objectContaining({ writable: ["/w", "/v"], network: false, access: "read" })]);
 });
 
-test("where a command works, its output can end with what the folder then stands on, and only there", async () => {
+test("a successful command's output can end with the folder's commit, tree and branch; a failed one's does not", async () => {
   const folder = temporaryFolder();
   const git = testGit().with({ writable: [folder] });
   await git.must(folder, ["init", "-q"]);
@@ -76,7 +76,7 @@ test("where a command works, its output can end with what the folder then stands
   });
 });
 
-test("a git that hangs is ended at its deadline, and a folder or a program that is not there is a result", async () => {
+test("a git that hangs is killed at its deadline, and a missing folder or program is a result", async () => {
   const slow = testGit({ wrap: instead("sleep", "60") });
   expect(await slow.run(temporaryFolder(), [], { deadlineMs: 100 })).toMatchObject({ ending: "deadline" });
   const result = await testGit().run("/nowhere/at-all", ["status"]);
@@ -88,7 +88,7 @@ test("a git that hangs is ended at its deadline, and a folder or a program that 
   });
 });
 
-test("no folder that holds the data folder is opened to git, and a repository inside it is known as IO's own", async () => {
+test("git gets no access to a folder around the data folder, and a repository inside it is recognised as IO's own", async () => {
   const home = join(realpathSync(temporaryFolder()), "home");
   mkdirSync(home);
   const git = testGit({ home });
@@ -99,7 +99,7 @@ test("no folder that holds the data folder is opened to git, and a repository in
   expect([git.isOwn(join(home, "runs", "x")), git.isOwn(dirname(home)), git.isOwn(`${home}-else`)]).toEqual([true, true, false]);
 });
 
-test("no link leads git into the data folder, and what IO itself names there is opened", async () => {
+test("git cannot reach the data folder through a link, but sees what IO itself names there", async () => {
   const root = realpathSync(temporaryFolder());
   const [home, project] = [join(root, "home"), join(root, "project")];
   for (const folder of [join(home, "runs"), project]) mkdirSync(folder, { recursive: true });
@@ -114,7 +114,7 @@ test("no link leads git into the data folder, and what IO itself names there is 
   expect(await other.run(project, ["--version"], { writable: [spelled, join(home, "runs")] })).toMatchObject({ code: 0 });
 });
 
-test("of the user's settings git is told an explicit few, and of files that are no settings nothing", async () => {
+test("git gets a fixed list of the user's settings, and nothing from files that are not settings", async () => {
   const home = realpathSync(temporaryFolder());
   const set = (name: string, value: string) =>
     execFileSync("git", ["config", "--file", join(home, ".gitconfig"), "--add", name, value]);
@@ -139,7 +139,7 @@ test("of the user's settings git is told an explicit few, and of files that are 
   expect(await git.user()).toMatchObject({ name: "Ada", email: "ada@example.invalid" });
 });
 
-test("a git that says nothing of a folder is not taken to mean the one that this process stands in", async () => {
+test("a git that prints nothing about a folder does not fall back to this process's working directory", async () => {
   const folder = temporaryFolder();
   execFileSync("git", ["init", "-q", folder]);
   const silent = testGit({ wrap: instead("/bin/true") });
@@ -147,7 +147,7 @@ test("a git that says nothing of a folder is not taken to mean the one that this
   expect((await openRepo(testGit(), folder))?.root).toBe(realpathSync(folder));
 });
 
-test("a conflict in a tree of IO's teaches git's memory of settled conflicts nothing, though the user keeps one", async () => {
+test("a conflict in IO's worktree is not recorded by rerere, even if the user enabled it", async () => {
   const folder = makeProject({ "a.txt": "a\n" });
   const change = (text: string) => {
     writeFileSync(join(folder, "a.txt"), text);
@@ -157,7 +157,7 @@ test("a conflict in a tree of IO's teaches git's memory of settled conflicts not
   change("theirs\n");
   plainGit(folder, "switch", "-q", "main");
   change("mine\n");
-  // Git keeps one wherever this folder is, even if no setting says so.
+  // Git enables rerere wherever this folder exists, even without a setting.
   mkdirSync(join(folder, ".git", "rr-cache"));
   const merged = await testGit().run(folder, [...NAMELESS, "merge", "-q", "theirs"]);
   expect(merged.code).toBe(1);

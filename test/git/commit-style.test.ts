@@ -35,7 +35,7 @@ test.each<[kind: string, log: string[], subject: CommitSubject, message: string]
     about("Add a chapter", { files: ["docs/a.md", "README.md"] }),
     "docs: add a chapter",
   ],
-  ["conventional, a type that nobody uses", CONVENTIONAL, about("Rename the widget"), "chore: rename the widget"],
+  ["conventional, a type not in use", CONVENTIONAL, about("Rename the widget"), "chore: rename the widget"],
   [
     "conventional, a scope in use",
     CONVENTIONAL,
@@ -44,7 +44,7 @@ test.each<[kind: string, log: string[], subject: CommitSubject, message: string]
   ],
   ["conventional, two scopes", CONVENTIONAL, about("Add a flag", { files: ["src/cli/a.ts", "b.ts"] }), "feat: add a flag"],
   [
-    "conventional, files of a kind that nobody names",
+    "conventional, files without a matching type",
     ["feat: a", "fix: b", "feat: c"],
     about("Add a chapter", { files: ["docs/a.md"] }),
     "feat: add a chapter",
@@ -67,7 +67,7 @@ test.each<[kind: string, log: string[], subject: CommitSubject, message: string]
   ["lower case", LOWER, about("Add a greeting"), "add a greeting"],
   ["full stops", STOPS, about("Add a greeting"), "Add a greeting."],
   ["gitmoji by their codes", SHORTCODES, about("Fix the total"), ":bug: Fix the total"],
-  ["gitmoji, a kind that the log has none for", SHORTCODES, about("Say more", { files: ["docs/a.md"] }), ":sparkles: Say more"],
+  ["gitmoji, a kind without one in the log", SHORTCODES, about("Say more", { files: ["docs/a.md"] }), ":sparkles: Say more"],
   ["gitmoji as letters", EMOJI, about("Describe the till", { files: ["README.md"] }), "📝 describe the till"],
   ["gitmoji, written already", EMOJI, about("🚀 Deploy it"), "🚀 Deploy it"],
   ["gitmoji before a conventional type", MIXED, about("Fix the sum", { files: ["src/till/a.ts"] }), "🐛 fix(till): fix the sum"],
@@ -88,7 +88,7 @@ test.each<[kind: string, log: string[], subject: CommitSubject, message: string]
     "feat: add a page",
   ],
   ["a scope with an owner", SCOPED, about("Add it", { files: ["@shop/wishes/a.ts"] }), "feat(@shop/wishes): add it"],
-  ["numbers of pull requests are not made up", PULLS, about("Add a wish list"), "Add a wish list"],
+  ["pull request numbers are not invented", PULLS, about("Add a wish list"), "Add a wish list"],
   ["too few to tell", FEW, about("Add a greeting"), "Add a greeting"],
   ["nothing at all", [], about("add a greeting"), "Add a greeting"],
   ["our own marks", PLAIN, about("## [FRONTEND] **Add** a `button`\n\nT1 of r_1"), "Add a button"],
@@ -110,6 +110,6 @@ test.each<[kind: string, log: string[], subject: CommitSubject, message: string]
   expect(worded.split("\n")[0]!.length).toBeLessThanOrEqual(72);
 });
 
-test("nobody signs off without a name", () => {
+test("a commit without a known name is not signed off", () => {
   expect(wordCommit(learnCommitStyle(PLAIN.map(signed)), about("Add it"))).toBe("Add it\n");
 });

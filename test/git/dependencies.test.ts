@@ -39,7 +39,7 @@ function install(folder: string, files = FILES): void {
 const countIn = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length;
 
-test("a copy that is cut off is not there, and the next one is whole", async () => {
+test("an interrupted copy leaves nothing, and the next one is complete", async () => {
   const { from, to, scratch } = ground();
   install(join(from, "node_modules"));
   const cut = new AbortController();
@@ -59,7 +59,7 @@ test("a copy that is cut off is not there, and the next one is whole", async () 
   expect(readdirSync(scratch)).toEqual([]);
 });
 
-test("whoever is killed in the middle of a copy leaves nothing that counts, and the next one is whole", async () => {
+test("a process killed during a copy leaves nothing valid, and the next copy is complete", async () => {
   const { from, to, scratch } = ground();
   install(join(from, "node_modules"));
   const program = await bundled(join(packageRoot, "test", "support", "bringer.ts"));
@@ -67,7 +67,7 @@ test("whoever is killed in the middle of a copy leaves nothing that counts, and 
     try {
       return existsSync(scratch) ? countIn(scratch) : 0;
     } catch {
-      // What an earlier life left is being taken away at this moment.
+      // The remains of the killed process are being removed right now.
       return 0;
     }
   };
@@ -86,7 +86,7 @@ test("whoever is killed in the middle of a copy leaves nothing that counts, and 
   expect(countIn(join(to, "node_modules"))).toBe(FILES);
 });
 
-test("trees of a run share files and never the user's own; caches are nobody's else", async () => {
+test("trees of a run share files with each other but never with the user; caches are not shared", async () => {
   const { from, to, scratch } = ground();
   const other = join(to, "..", "other");
   mkdirSync(other);
@@ -102,7 +102,7 @@ test("trees of a run share files and never the user's own; caches are nobody's e
   expect(existsSync(join(other, "node_modules", ".cache"))).toBe(false);
 });
 
-test("links and environments that name the first tree name the second", async () => {
+test("links and environments that point into the first tree are rewritten to the second", async () => {
   const { from, to, scratch } = ground();
   const site = join(from, "my env", "lib", "python3.11", "site-packages");
   mkdirSync(site, { recursive: true });
@@ -124,6 +124,6 @@ test("links and environments that name the first tree name the second", async ()
   expect(readFileSync(join(site, "x.pth"), "utf8")).toContain(`${from}/src`);
 });
 
-test("paths are told from others that only look alike", () => {
+test("only paths inside the tree are rewritten, not ones with the same prefix", () => {
   expect(movedIn("/a/b:/a/b/bin:/a/bc:/x/a/b:/a/b-c:'/a/b'", "/a/b", "/t")).toBe("/t:/t/bin:/a/bc:/x/a/b:/a/b-c:'/t'");
 });

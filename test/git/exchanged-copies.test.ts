@@ -22,7 +22,7 @@ const SECRET = "nobody's business\n";
 const OWN = "a package\n";
 const PACKAGES = 600;
 
-/** A checkout with many packages in one folder, and a folder outside of it with the same names whose files are secret. */
+/** A checkout with many packages in one folder, and an outside folder with the same names and secret files. */
 function makeGround() {
   const path = realpathSync(temporaryFolder());
   const [from, to, scratch, outside] = ["checkout", "tree", "scratch", "outside"].map((name) => join(path, name)) as [
@@ -54,7 +54,7 @@ function textsIn(folder: string): Map<string, number> {
   return texts;
 }
 
-/** Whether some packages have been copied, and not yet all. */
+/** Whether some but not all packages have been copied. */
 function isHalfWay(scratch: string): boolean {
   const [made] = readdirSync(scratch);
   const folder = made === undefined ? undefined : join(scratch, made, "@many");
@@ -66,7 +66,7 @@ test.each([
   ["copied", "is put back", false],
   ["shared", "stays", true],
 ] as const)(
-  "a folder that is exchanged for a link while it is %s, and that %s, takes nothing along from where the link leads",
+  "a folder swapped for a link while it is %s, and that %s, copies nothing from the link's target",
   async (_, end, share) => {
     const { from, to, scratch, outside, packages, link, own } = makeGround();
     const before = fingerprint(outside);
@@ -83,7 +83,7 @@ test.each([
         renameSync(packages, own);
         renameSync(link, packages);
         if (end === "is put back") {
-          // `cp` goes on meanwhile; whatever looks at what it did comes after.
+          // `cp` continues meanwhile; the check runs after it.
           for (const until = performance.now() + 30; performance.now() < until; );
           renameSync(packages, link);
           renameSync(own, packages);
@@ -104,7 +104,7 @@ test.each([
   60_000,
 );
 
-test("a folder that is exchanged all the time while trees are copied and deleted leads nowhere else, and keeps nobody from the rest", async () => {
+test("a folder constantly swapped while trees are copied and deleted leads nowhere else and does not block the rest", async () => {
   const { from, to, scratch, outside, packages, link, own } = makeGround();
   const before = fingerprint(outside);
   await swapper(packages, own, link, onTestFinished);
@@ -116,7 +116,7 @@ test("a folder that is exchanged all the time while trees are copied and deleted
     await removeTree(join(to, "node_modules"));
   }
   expect(readdirSync(scratch)).toEqual([]);
-  // What is being exchanged is deleted, wherever it stands, and what a link leads to is not.
+  // The swapped folder is deleted wherever it is; the link's target is not.
   for (let round = 0; round < 3; round += 1) await removeTree(join(from, "node_modules")).catch(() => undefined);
   expect(fingerprint(outside)).toEqual(before);
 }, 60_000);

@@ -15,7 +15,7 @@ const FILES = 1_500;
 const names = Array.from({ length: FILES }, (_, at) => `src/f${at}.txt`);
 const filesOf = (word: string, of = names) => Object.fromEntries(of.map((name) => [name, `${word} ${name}\n`.repeat(60)]));
 
-/** A project of many files, all of which another branch has changed and to which it has added two, and a worktree of it. */
+/** A project with many files, a branch that changes all of them and adds two, and a worktree. */
 async function ground() {
   const project = makeProject(filesOf("first"));
   git(project, "switch", "-q", "-c", "changed");
@@ -37,17 +37,17 @@ async function ground() {
   return { project, path, commit, open };
 }
 
-/** Tries until somebody was caught in the middle: a machine that does much else may look too late. */
-async function caught(attempt: () => Promise<boolean>): Promise<void> {
+/** Retries until the kill lands mid-operation; on a busy machine it may come too late. */
+async function untilKilledMidway(attempt: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 20; tries += 1) if (await attempt()) return;
   throw new Error("it was never in the middle of it");
 }
 
-/** Has a merge killed when it has written its first file, and not its last: git writes them in the order of their names. */
+/** Kills a merge after its first file and before its last; git writes files in order of their names. */
 function killMerge(project: string, path: string, work: Work): Promise<void> {
   const record = git(path, "rev-parse", "--absolute-git-dir");
   const base = git(path, "rev-parse", "HEAD");
-  return caught(async () => {
+  return untilKilledMidway(async () => {
     await cutOff(project, path, () => existsSync(join(path, "new", "one.txt")), work);
     const last = join(path, "src/f999.txt");
     if (!existsSync(last) || !readFileSync(last, "utf8").startsWith("second")) return true;
@@ -58,7 +58,7 @@ function killMerge(project: string, path: string, work: Work): Promise<void> {
   });
 }
 
-/** The lock that a git leaves which was cut off at this very moment, a while ago. */
+/** Creates a stale lock, as left by an interrupted git. */
 function leaveLock(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(`${file}.lock`, "");
@@ -70,7 +70,7 @@ function expectMerged(path: string): void {
   for (const name of [...names, "new/one.txt", "new/two.txt"]) expect(readFileSync(join(path, name), "utf8")).toMatch(/^second/);
 }
 
-test("a merge that is killed while it writes its files is made by the next one", async () => {
+test("a merge killed while writing files is completed by the next one", async () => {
   const { project, path, commit, open } = await ground();
   await killMerge(project, path, { merge: commit });
   leaveLock(join(git(path, "rev-parse", "--absolute-git-dir"), "ORIG_HEAD"));
@@ -81,7 +81,7 @@ test("a merge that is killed while it writes its files is made by the next one",
   expect(git(path, "log", "-1", "--format=%s")).toBe("Merge");
 }, 120_000);
 
-test("a merge that somebody is to settle, killed while it writes its files, is begun by the next one", async () => {
+test("a merge with conflicts to resolve, killed while writing files, is started again by the next one", async () => {
   const { project, path, commit, open } = await ground();
   await killMerge(project, path, { begin: commit });
   const { tree } = await open(true);
@@ -90,12 +90,12 @@ test("a merge that somebody is to settle, killed while it writes its files, is b
   expect(git(path, "rev-parse", "MERGE_HEAD")).toBe(commit);
 }, 120_000);
 
-test("whoever is killed while files are put aside has the next one put them aside", async () => {
+test("if setting files aside is killed, the next attempt completes it", async () => {
   const { project, path, open } = await ground();
   const record = git(path, "rev-parse", "--absolute-git-dir");
-  // The index that is read first has a lock too, for a moment.
+  // Reading the index takes a lock first, for a moment.
   const isAdding = () => readdirSync(record).filter((name) => name.startsWith("index-")).length === 2;
-  await caught(() => {
+  await untilKilledMidway(() => {
     mkdirSync(join(path, "left"), { recursive: true });
     for (const [name, text] of Object.entries(filesOf("left"))) writeFileSync(join(path, name.replace("src/", "left/")), text);
     return cutOff(project, path, isAdding, { aside: "refs/swarm/work/left" });
@@ -107,12 +107,12 @@ test("whoever is killed while files are put aside has the next one put them asid
   expect(git(path, "ls-tree", "-r", "--name-only", "refs/swarm/work/left", "left/").split("\n")).toHaveLength(FILES);
 }, 120_000);
 
-test("whoever is killed while the tree is made clean has put aside what is gone from it", async () => {
+test("if cleaning the tree is killed, everything it deleted was set aside before", async () => {
   const { path, open } = await ground();
   const { tree } = await open(true);
   for (const name of ["gone.txt", "there.txt"]) writeFileSync(join(path, name), "left\n");
   await setAside(tree, "refs/swarm/work/left");
-  // The first had been deleted, the second not yet.
+  // The first file was deleted, the second was not yet.
   writeFileSync(join(path, "there.txt"), "left\n");
   await setAside(tree, "refs/swarm/work/left");
   const kept = git(path, "log", "--format=", "-m", "--first-parent", "--name-only", "refs/swarm/work/left", "^HEAD").split("\n");

@@ -33,10 +33,10 @@ import { git, makeProject } from "../support/swarm/index.ts";
 
 interface Ground {
   home: string;
-  /** The user's projects lie side by side in it. */
+  /** Contains the user's projects. */
   work: string;
   project: string;
-  /** A repository of the user's that is nobody's business, with work that is committed nowhere. */
+  /** An unrelated repository of the user's, with uncommitted work. */
   neighbour: string;
   library: string;
 }
@@ -55,7 +55,7 @@ function makeGround(): Ground {
   return { home: realpathSync(temporaryFolder()), work, project, neighbour, library };
 }
 
-/** Adds a proper submodule, and entries to `.gitmodules` that nobody's git would have written. */
+/** Adds a valid submodule, and `.gitmodules` entries that git itself would not write. */
 function plant(project: string, library: string, entries: readonly { name: string; path: string }[], name = "lib"): void {
   git(project, "submodule", "--quiet", "add", "--name", name, library, "lib");
   const text = entries.map((entry) => `[submodule "${entry.name}"]\n\tpath = ${entry.path}\n\turl = ./x\n`).join("");
@@ -67,9 +67,9 @@ function plant(project: string, library: string, entries: readonly { name: strin
 const upTo = (path: string) => `${"../".repeat(20)}${path.slice(1)}`;
 
 const HOSTILE: Readonly<Record<string, (ground: Ground) => void>> = {
-  "a path upwards, in what git keeps of another submodule": ({ project, library, neighbour }) =>
+  "a path with .. into another submodule's git folder": ({ project, library, neighbour }) =>
     plant(project, library, [{ name: "lib/objects", path: upTo(neighbour) }]),
-  "the same by other letters": ({ project, library, neighbour }) =>
+  "the same in different case": ({ project, library, neighbour }) =>
     plant(project, library, [
       { name: "LIB/objects", path: upTo(neighbour) },
       { name: "lib/refs", path: `x/../${upTo(neighbour)}` },
@@ -89,7 +89,7 @@ const HOSTILE: Readonly<Record<string, (ground: Ground) => void>> = {
       { name: "more", path: "link" },
     ]);
   },
-  "a name upwards": ({ project, library, neighbour }) =>
+  "a name with ..": ({ project, library, neighbour }) =>
     plant(project, library, [
       { name: "../../../hooks", path: "lib" },
       { name: `x/../../${upTo(neighbour)}`, path: "lib2" },
@@ -117,8 +117,8 @@ async function makeTree({ home, project }: Ground): Promise<{ repo: Repo; tree: 
   return { repo, path, branch, tree: () => treeOf(repo, path, branch) };
 }
 
-/** A refusal in words is fine; anything else is a fault. */
-async function tried(work: () => unknown): Promise<void> {
+/** Allows a UserError; any other error fails the test. */
+async function allowUserError(work: () => unknown): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -126,8 +126,8 @@ async function tried(work: () => unknown): Promise<void> {
   }
 }
 
-/** All that is the user's: the neighbours whole, and the checkout with its branches, settings and submodules. */
-function theirs({ work, project }: Ground): Record<string, string> {
+/** Everything of the user's: the neighbours, and the checkout with its branches, settings and submodules. */
+function userFiles({ work, project }: Ground): Record<string, string> {
   const isOurs = (name: string) =>
     /^project\/\.git\/(?:worktrees|objects|refs\/(?:heads\/)?swarm|logs\/refs\/heads\/swarm)/.test(name);
   expect(existsSync(join(project, "README.md"))).toBe(true);
@@ -139,15 +139,15 @@ function theirs({ work, project }: Ground): Record<string, string> {
 }
 
 test.each(Object.keys(HOSTILE))(
-  "a repository that names %s touches nothing of its neighbours",
+  "a repository that names %s does not touch its neighbours",
   async (kind) => {
     const ground = makeGround();
     HOSTILE[kind]?.(ground);
-    const before = theirs(ground);
+    const before = userFiles(ground);
     const { repo, path, branch, tree } = await makeTree(ground);
     expect(readFileSync(join(path, "README.md"), "utf8")).toBe("A project.\n");
     expect(readFileSync(join(path, "lib", "lib.txt"), "utf8")).toBe("library\n");
-    // Twice, so that what a git was cut off in is looked for too.
+    // Twice, to also run the cleanup after an interrupted git.
     rmSync(join(path, "README.md"));
     await addWorktree(repo, { path, branch, base: repo.head! });
     writeFileSync(join(path, "work.txt"), "work\n");
@@ -158,12 +158,12 @@ test.each(Object.keys(HOSTILE))(
     expect(git(ground.project, "ls-tree", "-r", "--name-only", branch).split("\n")).toContain("work.txt");
     expect(git(ground.project, "log", "--all", "-p")).not.toContain("changed and not committed");
     expect(await removeWorktree(repo, path, branch, { evenWithWork: true })).toBe("removed");
-    expect(theirs(ground)).toEqual(before);
+    expect(userFiles(ground)).toEqual(before);
   },
   60_000,
 );
 
-test.each(Object.keys(HOSTILE))("of a repository that names %s only the proper submodule counts", async (kind) => {
+test.each(Object.keys(HOSTILE))("in a repository that names %s only the valid submodule counts", async (kind) => {
   const ground = makeGround();
   HOSTILE[kind]?.(ground);
   const { git: walled } = walledGit(ground.home);
@@ -189,7 +189,7 @@ test.each([
   expect((await submodulesOf(walled, project)).map(({ folder: at }) => at)).toEqual(["lib"]);
 });
 
-test("a submodule of the checkout whose .git leads elsewhere is none, so that no commit is given to who is there", () => {
+test("a submodule whose .git leads elsewhere is ignored, so no commit is pushed there", () => {
   const { project, library, neighbour, work } = makeGround();
   plant(project, library, []);
   const at = () => submoduleAt({ root: project, commonDir: join(project, ".git") }, "lib");
@@ -204,12 +204,12 @@ test("a submodule of the checkout whose .git leads elsewhere is none, so that no
   expect(at()).toBeUndefined();
 });
 
-test("of a submodule that is exchanged for a link while it is saved nothing is committed", async () => {
+test("a submodule swapped for a link while it is saved is not committed", async () => {
   const ground = makeGround();
   plant(ground.project, ground.library, []);
   const { repo, path, tree } = await makeTree(ground);
   writeFileSync(join(path, "lib", "work.txt"), "work\n");
-  const before = theirs(ground);
+  const before = userFiles(ground);
   const { git: plain } = tree();
   const exchanging = {
     ...plain,
@@ -228,22 +228,22 @@ test("of a submodule that is exchanged for a link while it is saved nothing is c
   };
   const saving = saveSubmodules({ ...tree(), git: exchanging }, "work", repo);
   await expect(saving).rejects.toThrow(/was replaced while it was saved/);
-  expect(theirs(ground)).toEqual(before);
+  expect(userFiles(ground)).toEqual(before);
 });
 
-/** What an agent may make of its worktree, before what it did is saved. */
+/** What an agent may do to its worktree before its work is saved. */
 const AGENTS: Readonly<Record<string, (ground: Ground, path: string) => void>> = {
-  "puts a link in the place of a submodule": ({ neighbour }, path) => {
+  "replaces a submodule with a link": ({ neighbour }, path) => {
     rmSync(join(path, "lib"), { recursive: true });
     symlinkSync(neighbour, join(path, "lib"));
   },
-  "puts a link above a repository that the index knows": ({ work }, path) => {
+  "puts a link above a repository in the index": ({ work }, path) => {
     rmSync(join(path, "deep"), { recursive: true, force: true });
     symlinkSync(work, join(path, "deep"));
   },
-  "leads a submodule to another repository": ({ neighbour }, path) =>
+  "points a submodule at another repository": ({ neighbour }, path) =>
     writeFileSync(join(path, "lib", ".git"), `gitdir: ${join(neighbour, ".git")}\n`),
-  "leads its worktree to another repository": ({ neighbour }, path) =>
+  "points its worktree at another repository": ({ neighbour }, path) =>
     writeFileSync(join(path, ".git"), `gitdir: ${join(neighbour, ".git")}\n`),
   "makes repositories and links to them": ({ neighbour }, path) => {
     git(path, "init", "-q", join(path, "made"));
@@ -253,11 +253,11 @@ const AGENTS: Readonly<Record<string, (ground: Ground, path: string) => void>> =
 };
 
 test.each(Object.keys(AGENTS))(
-  "an agent that %s has nothing of the neighbours committed, moved or deleted",
+  "an agent that %s cannot get neighbours' files committed, moved or deleted",
   async (kind) => {
     const ground = makeGround();
     plant(ground.project, ground.library, []);
-    // A repository that the index knows and no `.gitmodules` names.
+    // A repository in the index that `.gitmodules` does not list.
     git(
       ground.project,
       "update-index",
@@ -267,7 +267,7 @@ test.each(Object.keys(AGENTS))(
     );
     git(ground.project, "commit", "-q", "-m", "a link");
     const { repo, path, branch, tree } = await makeTree(ground);
-    const before = theirs(ground);
+    const before = userFiles(ground);
     for (const save of [
       () => setAside(tree(), "refs/swarm/r_1/aside"),
       () => commitAll(repo, tree(), "work"),
@@ -275,26 +275,26 @@ test.each(Object.keys(AGENTS))(
     ]) {
       AGENTS[kind]?.(ground, path);
       writeFileSync(join(path, "work.txt"), `${save}\n`);
-      await tried(save);
-      expect(theirs(ground)).toEqual(before);
+      await allowUserError(save);
+      expect(userFiles(ground)).toEqual(before);
       rmSync(join(path, "made"), { recursive: true, force: true });
       rmSync(join(path, "again"), { force: true });
     }
     const all = git(ground.project, "log", "--all", "-p", "--", ".");
     expect(all).toContain("work.txt");
     expect(all).not.toContain("changed and not committed");
-    await tried(() => removeWorktree(repo, path, branch, { evenWithWork: true }));
+    await allowUserError(() => removeWorktree(repo, path, branch, { evenWithWork: true }));
     expect(existsSync(path)).toBe(false);
-    expect(theirs(ground)).toEqual(before);
+    expect(userFiles(ground)).toEqual(before);
   },
   60_000,
 );
 
-test("what is installed goes through no link, neither in the checkout nor in the worktree, nor does the project's own folder", async () => {
+test("copying dependencies follows no link in the checkout or the worktree, and neither does the project's own folder", async () => {
   const ground = makeGround();
   const { neighbour, project } = ground;
   mkdirSync(join(neighbour, "node_modules"));
-  writeFileSync(join(neighbour, "node_modules", "x"), "theirs\n");
+  writeFileSync(join(neighbour, "node_modules", "x"), "userFiles\n");
   const { path } = await makeTree(ground);
   mkdirSync(join(project, "packages", "a", "node_modules"), { recursive: true });
   writeFileSync(join(project, "packages", "a", "node_modules", "y"), "ours\n");
@@ -320,7 +320,7 @@ test("what is installed goes through no link, neither in the checkout nor in the
   expect(fingerprint(neighbour)).toEqual(without);
 });
 
-test("a folder that is swapped for a link all the time while it is moved aside and deleted leads nowhere else", async () => {
+test("a folder constantly swapped for a link while it is moved aside and deleted leads nowhere else", async () => {
   const { work, neighbour, home } = makeGround();
   const run = join(home, "runs", "r_1");
   const path = join(run, "worktrees", "run");
@@ -328,7 +328,7 @@ test("a folder that is swapped for a link all the time while it is moved aside a
   const before = fingerprint(neighbour);
   mkdirSync(run, { recursive: true });
   symlinkSync(work, link);
-  // What stands at this path holds neighbour/.git both times: one of the agent's making, and the neighbour's.
+  // Both folders at this path contain neighbour/.git: the agent's copy, and the neighbour's own.
   const swapped = join(path, "swapped");
   mkdirSync(join(swapped, "neighbour", ".git"), { recursive: true });
   for (let at = 0; at < 300; at += 1) writeFileSync(join(swapped, "neighbour", `f${at}`), "");
@@ -342,7 +342,7 @@ test("a folder that is swapped for a link all the time while it is moved aside a
       try {
         mkdirSync(join(place, "neighbour", ".git"));
       } catch {
-        // The agent's is elsewhere just now, or it is the neighbour's, which is there.
+        // The agent's folder is elsewhere right now, or this is the neighbour's.
       }
     }
   }
@@ -354,7 +354,7 @@ test("a folder that is swapped for a link all the time while it is moved aside a
   expect(fingerprint(neighbour)).toEqual(before);
 }, 60_000);
 
-test("a tree that cannot be deleted at once is opened up without following the links in it", async () => {
+test("a tree with read-only folders is made writable for deletion without following its links", async () => {
   const { neighbour, home } = makeGround();
   const before = fingerprint(neighbour);
   const program = await bundled(join(packageRoot, "test", "support", "tree-remover.ts"));
@@ -374,7 +374,7 @@ test("a tree that cannot be deleted at once is opened up without following the l
   expect(Object.keys(closed)).toEqual(Object.keys(before));
 });
 
-/** Makes everything in a folder an ordinary user's. */
+/** Changes the owner of everything in a folder to an ordinary user. */
 function give(folder: string): void {
   if (process.getuid?.() === 0) execFileSync("chown", ["-Rh", "65534:65534", folder]);
 }

@@ -13,12 +13,12 @@ interface Result {
   kind: string;
   below: string;
   names?: string[];
-  /** What stood in the first tree, what in the second and the third. */
+  /** The content of the first, second and third tree. */
   got?: (string | undefined)[][];
   error?: string;
 }
 
-test("whatever stands under whatever name in a checkout, its worktrees get what is installed and no run ends by it", async () => {
+test("whatever files a checkout contains, its worktrees get the dependencies and no run fails because of them", async () => {
   const program = await bundled(join(packageRoot, "test", "support", "odd-trees.ts"));
   const folder = temporaryFolder();
   chmodSync(folder, 0o777);
@@ -30,7 +30,7 @@ test("whatever stands under whatever name in a checkout, its worktrees get what 
   expect(results.length).toBeGreaterThan(NAMES.length * Object.keys(ODDITIES).length);
   expect(results.filter(({ error }) => error !== undefined)).toEqual([]);
   for (const { got = [], names = [], name, kind, below } of results) {
-    // What counts as installed is there in both trees, as what it was; a closed folder may be left out.
+    // Installed entries exist in both trees with the same type; an unreadable folder may be missing.
     for (const [source, ...copies] of got)
       expect({ name, kind, below, copies }).toEqual({ name, kind, below, copies: [source, source] });
     if (below === "" && !kind.includes("folder") && !name.startsWith(".pnp"))
@@ -43,7 +43,7 @@ test("whatever stands under whatever name in a checkout, its worktrees get what 
 }, 120_000);
 
 test.each(Object.keys(ODDITIES))(
-  "a project, a folder of agents or one for documents that is a %s is taken or refused in words",
+  "a project, agents or documents folder that is a %s works or is refused with a message",
   async (kind) => {
     const root = temporaryFolder();
     const aside = join(root, "aside");
@@ -67,7 +67,7 @@ test.each(Object.keys(ODDITIES))(
   },
 );
 
-test("files that are closed to IO are named and left out of a branch, and everything else is on it", async () => {
+test("files that IO cannot read are reported and missing from the branch; everything else is on it", async () => {
   const program = await bundled(join(packageRoot, "test", "support", "closed-file-saver.ts"));
   const folder = temporaryFolder();
   chmodSync(folder, 0o777);

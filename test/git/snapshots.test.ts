@@ -12,8 +12,8 @@ import { project } from "../support/squads.ts";
 
 const snapshots = createSnapshots({ git: testGit(), log: quietLog });
 
-/** What is told of a change of the folder's files. */
-async function toldOf(folder: string, change: () => void): Promise<string> {
+/** The evidence text after a change of the folder's files. */
+async function evidenceAfter(folder: string, change: () => void): Promise<string> {
   const treeBefore = await snapshots.take(folder);
   change();
   const treeAfter = treeBefore === null ? null : await snapshots.take(folder);
@@ -27,25 +27,27 @@ const filesLine = (evidence: TaskEvidence) =>
 const UNKNOWN =
   "Files changed: unknown, git could not tell: there is no repository, or it leaves this folder out, or it is not in order.";
 
-test("files changed are told, none only when git has looked twice and seen none", async () => {
+test("changed files are reported; none only if git compared two snapshots and found none", async () => {
   const folder = project({ "a.js": "1\n" });
-  expect(await toldOf(folder, () => writeFileSync(join(folder, "b.js"), "2\n"))).toBe("Files changed, by git's account: b.js.");
-  expect(await toldOf(folder, () => {})).toBe("Files changed, by git's account: none.");
+  expect(await evidenceAfter(folder, () => writeFileSync(join(folder, "b.js"), "2\n"))).toBe(
+    "Files changed, by git's account: b.js.",
+  );
+  expect(await evidenceAfter(folder, () => {})).toBe("Files changed, by git's account: none.");
   const known = { filesChanged: [], commands: [], treeBefore: "a".repeat(40), treeAfter: null };
   expect(filesLine(known)).toBe("Files changed: unknown, git could not tell at the end.");
 });
 
-test("a repository that is damaged meanwhile or from the start is not said to be none, nor unchanged", async () => {
+test("a repository damaged before or during the work is reported neither as missing nor as unchanged", async () => {
   const folder = project();
   const damage = () => writeFileSync(join(folder, ".git", "index"), "no index");
-  expect(await toldOf(folder, damage)).toBe("Files changed: unknown, git could not tell at the end.");
-  expect(await toldOf(folder, () => {})).toBe(UNKNOWN);
+  expect(await evidenceAfter(folder, damage)).toBe("Files changed: unknown, git could not tell at the end.");
+  expect(await evidenceAfter(folder, () => {})).toBe(UNKNOWN);
   const other = project();
   const before = await snapshots.take(other);
   expect(await snapshots.changed(other, before, "1".repeat(40))).toEqual(["… which ones, git could not tell"]);
 });
 
-test("a merge that waits in another folder of the repository does not keep git from telling", async () => {
+test("an unfinished merge in another folder of the repository does not hide changes", async () => {
   const root = project({ "else where/ä.txt": "first\n", "app/a.js": "1\n" });
   const git = (...args: string[]) =>
     execFileSync("git", ["-c", "user.name=Test", "-c", "user.email=test@localhost", ...args], { cwd: root, stdio: "ignore" });
@@ -59,19 +61,21 @@ test("a merge that waits in another folder of the repository does not keep git f
   commit("ours\n");
   expect(() => git("merge", "-q", "other")).toThrow();
   const app = join(root, "app");
-  expect(await toldOf(app, () => writeFileSync(join(app, "b.js"), "2\n"))).toBe("Files changed, by git's account: b.js.");
+  expect(await evidenceAfter(app, () => writeFileSync(join(app, "b.js"), "2\n"))).toBe("Files changed, by git's account: b.js.");
   const status = () => execFileSync("git", ["status", "--porcelain"], { cwd: root, encoding: "utf8" });
   expect(status()).toContain("UU ");
 });
 
-test("of a folder that an outer repository ignores, and of one outside any, nothing is claimed", async () => {
+test("nothing is claimed about a folder that an outer repository ignores, or one outside any repository", async () => {
   const root = project({ ".gitignore": "work/\n" });
   const inside = join(root, "work", "app");
   mkdirSync(inside, { recursive: true });
   writeFileSync(join(inside, "a.js"), "1\n");
-  expect(await toldOf(inside, () => writeFileSync(join(inside, "b.js"), "2\n"))).toBe(UNKNOWN);
+  expect(await evidenceAfter(inside, () => writeFileSync(join(inside, "b.js"), "2\n"))).toBe(UNKNOWN);
   const outside = realpathSync(temporaryFolder());
-  expect(await toldOf(outside, () => writeFileSync(join(outside, "b.js"), "2\n"))).toBe(UNKNOWN);
+  expect(await evidenceAfter(outside, () => writeFileSync(join(outside, "b.js"), "2\n"))).toBe(UNKNOWN);
   rmSync(join(root, ".gitignore"));
-  expect(await toldOf(inside, () => writeFileSync(join(inside, "c.js"), "3\n"))).toBe("Files changed, by git's account: c.js.");
+  expect(await evidenceAfter(inside, () => writeFileSync(join(inside, "c.js"), "3\n"))).toBe(
+    "Files changed, by git's account: c.js.",
+  );
 });

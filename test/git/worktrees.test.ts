@@ -7,11 +7,11 @@ import { testGit, walledGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { git, makeProject } from "../support/swarm/index.ts";
 
-test("worktrees that are wanted at the same time do not stumble over each other", { timeout: 120_000 }, async () => {
+test("worktrees created at the same time do not interfere", { timeout: 120_000 }, async () => {
   const home = temporaryFolder();
   const project = makeProject();
   const found = (await openRepo(testGit(), project))!;
-  // As two runs on one repository have it, each with its own view of git.
+  // Like two runs on one repository, each with its own git instance.
   const folders = ["one", "two"].map((name) => join(home, "runs", name));
   const repos = folders.map((folder) => ({ ...found, git: found.git.with({ writable: [folder] }) }));
   const added: string[] = [];
@@ -28,7 +28,7 @@ test("worktrees that are wanted at the same time do not stumble over each other"
   expect(new Set(added)).toEqual(new Set(["made"]));
 });
 
-test("a checkout is looked through once, and not before somebody asks how it differs", async () => {
+test("a checkout is scanned once, and only when its changes are requested", async () => {
   const project = makeProject();
   writeFileSync(join(project, "new.txt"), "not committed\n");
   const plain = testGit();
@@ -48,7 +48,7 @@ test("a checkout is looked through once, and not before somebody asks how it dif
 });
 
 test.each(["secrets", "workspace"] as const)(
-  "making, finding and removing a worktree behind the sandbox leaves every other one registered (%s)",
+  "creating, finding and removing a worktree in the sandbox leaves every other one registered (%s)",
   { timeout: 60_000 },
   async (height) => {
     const home = temporaryFolder();
@@ -73,7 +73,7 @@ test.each(["secrets", "workspace"] as const)(
         .sort();
     const others = registered();
     const two = treeIn("two");
-    // Its branch is there, so that the first attempt fails; it was cut off; its files are gone.
+    // Three cases: its branch exists, so the first attempt fails; its creation was interrupted; its files are gone.
     git(project, "branch", two.branch);
     expect(await addWorktree(repoOf("two"), two)).toBe("found");
     rmSync(join(two.path, "README.md"));
@@ -84,13 +84,13 @@ test.each(["secrets", "workspace"] as const)(
     expect(registered()).toEqual([...others, `worktree ${two.path}`].sort());
     expect(await removeWorktree(repoOf("two"), two.path, two.branch)).toBe("removed");
     expect(registered()).toEqual(others);
-    // The user's own commands, where the data folder is out of sight, forget what is theirs alone.
+    // The user's own commands, which cannot see the data folder, prune only the user's worktrees.
     git(project, "worktree", "prune");
     expect(registered()).toEqual(others.filter((line) => !line.endsWith("/unmounted")));
   },
 );
 
-test("a worktree whose .git was deleted is led back to its repository with the work that is in it", async () => {
+test("a worktree whose .git was deleted is reconnected to its repository with its work", async () => {
   const project = makeProject();
   const repo = (await openRepo(testGit(), project))!;
   const tree = { path: join(temporaryFolder(), "worktrees", "run"), branch: "swarm/one", base: repo.head! };

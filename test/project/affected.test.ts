@@ -140,6 +140,19 @@ test.each<[what: string, files: Record<string, string>, changed: string[], check
     ],
   ],
   [
+    "Nx projects without a package.json beside npm packages: each is told by the file that makes it a project",
+    {
+      ...workspace,
+      "nx.json": "{}",
+      "libs/z/project.json": json({ name: "z", targets: { test: {} } }),
+    },
+    ["packages/b/index.js"],
+    [
+      "npx nx affected -t lint --files=packages/c/package.json",
+      "npx nx affected -t test --files=packages/b/package.json,packages/c/package.json",
+    ],
+  ],
+  [
     "a project.json of another tool is no package",
     { ...workspace, "packages/d/project.json": json({ name: "d", targets: { test: {} } }), "x/project.json": "{}" },
     ["packages/d/index.js", "x/a.txt"],

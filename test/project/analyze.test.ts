@@ -276,8 +276,8 @@ test("the checks are the project's own commands, the cheapest first", async () =
     "sub/package.json": JSON.stringify({ scripts }),
   });
   expect(findChecks(await analyzeProject(root))).toEqual([
-    { name: "lint", command: "yarn run lint", cwd: ".", from: "package.json" },
-    { name: "lint", command: "yarn run types", cwd: ".", from: "package.json" },
+    { name: "lint: yarn run lint", command: "yarn run lint", cwd: ".", from: "package.json" },
+    { name: "lint: yarn run types", command: "yarn run types", cwd: ".", from: "package.json" },
     { name: "build", command: "yarn run build", cwd: ".", from: "package.json" },
     { name: "test", command: "yarn run test", cwd: ".", from: "package.json" },
   ]);

@@ -5,7 +5,7 @@ import { activated, withoutTool } from "../../src/project/fallbacks.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { writeFiles } from "../support/swarm/real-project.ts";
 
-/** A folder with these programs, and a project with what is installed in it. */
+/** A folder with these programs, and a project with installed programs of its own. */
 function place(...programs: string[]) {
   const [bin, top] = [temporaryFolder(), temporaryFolder()];
   const own = [".venv/bin/python", ".venv/bin/pytest", ".venv/bin/serve", "node_modules/.bin/vitest"];

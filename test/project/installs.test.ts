@@ -8,7 +8,7 @@ import { writeFiles } from "../support/swarm/real-project.ts";
 const BERRY = "__metadata:\n  version: 8\n";
 const MANIFEST = '{"dependencies": {"a": "1"}}';
 
-/** What is typed in a project with these files, for work in these folders. */
+/** The install commands for work in these folders of a project with these files. */
 function installs(files: Record<string, string>, folders = ["."]): string[] {
   const top = temporaryFolder();
   writeFiles(top, files);

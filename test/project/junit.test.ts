@@ -79,7 +79,7 @@ test("only files that were written since the check began count, wherever builds 
     complete: true,
   });
   expect((await read(folder))?.failed).toHaveLength(3);
-  // Gradle leaves alone what did not change, so the number of tests is not known.
+  // Gradle does not rewrite unchanged reports, so the number of tests is unknown.
   write(folder, { "web/build/test-results/test/TEST-x.CTest.xml": one("d", "") }, 1);
   expect((await read(folder))?.passed).toBeUndefined();
   expect(await read(folder, Date.now() + 60_000)).toBeUndefined();

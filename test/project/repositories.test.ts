@@ -15,7 +15,7 @@ import { commandLines, projectOf } from "../support/project.ts";
 
 const git = testGit();
 
-/** Every fact of an analysis but sizes, so that none can be stated that is not pinned. */
+/** Every fact of an analysis except sizes, so that the analysis cannot state any fact that is not expected here. */
 const factsOf = (analysis: Analysis) => ({
   languages: analysis.languages.map(({ name }) => name).join(" "),
   monorepo: analysis.monorepo,
@@ -310,7 +310,7 @@ const CASES: Record<string, { files: Shape; facts: ReturnType<typeof factsOf> }>
   },
 };
 
-/** Tests by what their targets do, and not by their words. */
+/** Commands that are recognized as tests by what their targets do, not by their names. */
 const BY_RECIPE = ["make ci"];
 
 test.each(Object.keys(CASES))("a repository shaped like %s is told as what it is, and nothing more", async (name) => {

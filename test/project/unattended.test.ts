@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { runReported } from "../../src/project/reports/run.ts";
 import { temporaryFolder } from "../support/home.ts";
 
-/** What a check finds in its environment. */
+/** The environment variables that a check sees. */
 async function seen(env: NodeJS.ProcessEnv, ...names: string[]): Promise<string> {
   const shown = names.map((name) => `[$${name}]`).join("");
   const { result } = await runReported(["/bin/sh", "-c", `echo "${shown}"`], {

@@ -116,6 +116,15 @@ const IN_CI: Record<string, { files: Record<string, string>; expected: string[] 
     },
     expected: ["test . npm run test:all", "lint . npm run lint"],
   },
+  "one script that is spelled in two ways": {
+    files: {
+      "package.json": JSON.stringify({ scripts: { lint: "eslint .", "lint:fix": "eslint --fix .", test: "vitest run" } }),
+      "pnpm-lock.yaml": "lockfileVersion: '9.0'\n",
+      ".github/workflows/ci.yml": workflow("run: pnpm install", "run: pnpm lint", "run: pnpm test"),
+      ".github/workflows/fix.yml": workflow("run: pnpm run lint:fix", "run: pnpm run test"),
+    },
+    expected: ["test . pnpm test", "lint . pnpm lint"],
+  },
   "a working directory, of the step, the job or the workflow, and cd": {
     files: {
       "a/go.mod": "module a\n",

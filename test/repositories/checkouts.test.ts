@@ -19,7 +19,7 @@ import { asUser } from "../support/wall.ts";
 
 await ensureProgram("git-lfs");
 
-/** What agents try in their own trees, by habit or on purpose; then they do their work. */
+/** What agents try in their own trees, by habit or on purpose, followed by their work. */
 const WORK = [
   ...["git status", "git add -A", "git stash", "git stash clear", "git commit -q -m mine", "git checkout -q -f precious"],
   ...["git branch -D precious", "git config user.name Agent", "git worktree prune", "git gc -q --prune=now"],
@@ -35,7 +35,7 @@ let userHome: string;
 let ground: string;
 let settings: Record<string, string>;
 
-/** One daemon of an ordinary user, whose own settings of git would sign, ask, clean up and run hooks. */
+/** One daemon of an unprivileged user, whose own git settings would sign, prompt, clean up and run hooks. */
 beforeAll(async () => {
   userHome = realpathSync(temporaryFolder(atTheEnd));
   ground = realpathSync(temporaryFolder(atTheEnd));
@@ -46,7 +46,7 @@ beforeAll(async () => {
     "hooks/post-index-change": `#!/bin/sh\necho ran > ${userHome}/mark\n`,
   });
   chmodSync(join(userHome, "hooks", "post-index-change"), 0o755);
-  // Whoever uses Git LFS has its filters and hooks.
+  // Anyone who uses Git LFS has its filters and hooks.
   const scratch = temporaryFolder(atTheEnd);
   const there = { cwd: scratch, env: { PATH: process.env.PATH, HOME: userHome } };
   for (const words of [
@@ -88,7 +88,7 @@ async function runEnds(id: string): Promise<Run> {
   return until(`run ${id} to end`, look, 90_000);
 }
 
-/** A run that is cancelled while its engineer is asked. */
+/** Runs on a project and is cancelled while the engineer is being asked. */
 async function cancelled(projectPath: string): Promise<Run> {
   const { id } = await start(projectPath, `${WAITS} (${projectPath})`);
   await until("the engineer", () => model.requests.some((each) => lastUserText(each).includes(projectPath)), 90_000);
@@ -104,19 +104,19 @@ async function taskIn(projectPath: string, slug: string): Promise<Task> {
   return task;
 }
 
-/** IO's own: objects, its branches and refs, worktrees that lie in its data folder, and the documents of a run. */
+/** IO's own files: objects, its branches and refs, worktrees in its data folder, and the documents of a run. */
 const OWN =
   /\/objects\/|\/(?:logs\/)?refs\/(?:heads\/)?(?:swarm|io)(?:[/-]|$)|\/worktrees(?:$|\/(?:run|stream-|task)\d*(?:$|\/))|\/logs(?:\/refs(?:\/heads)?)?$|\/doc(?:$|\/)/;
 
 const shapes = someOf("checkouts", Object.entries(SHAPES), 2).map(([name, make], index) => ({ name, make, index }));
 const records = new Map<string, Record<string, string>>();
 
-/** What was changed since a checkout was recorded, and is the user's. */
+/** Changes to the user's files since a checkout was recorded. */
 function changedIn(top: string): unknown[] {
   return differences(records.get(top)!, record(top)).filter(([name]) => !OWN.test(name));
 }
 
-/** Two at a time: three would wait for the processors. */
+/** Two at a time: a third would only wait for the processors. */
 const lanes = [Promise.resolve(), Promise.resolve()];
 function inLane(index: number, work: () => Promise<void>): Promise<void> {
   const mine = lanes[index % 2]!.then(work);

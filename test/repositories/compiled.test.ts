@@ -4,12 +4,15 @@ import { expect, test } from "vitest";
 import { ensureFile, ensureProgram } from "../support/program.ts";
 import { type RealProject, runOn, writeFiles } from "../support/swarm/real-project.ts";
 
-/** Compilers keep their own things in the user's home. Debian's own come first: what is installed in a home serves there alone. */
+/**
+ * Compilers keep files in the user's home. Debian's programs come first in the PATH, because those installed in a home only
+ * work there.
+ */
 const env = { PATH: `/usr/bin:${process.env.PATH}`, HOME: process.env.HOME };
 
 /**
- * A project whose tests import its package: what works is approved, by a check that was seen failing on broken code, and an
- * engineer that breaks the import is not.
+ * For a project whose tests import its package: a working change is approved, by a check that was seen failing on broken code,
+ * and a change that breaks the import is not.
  */
 async function expectBound(project: Omit<RealProject, "writes">, source: string, better: string, broken?: string): Promise<void> {
   const good = await runOn({ ...project, writes: [source, better], parts: { env } });
@@ -70,10 +73,10 @@ test("C++: CMake and CTest", async () => {
   await expectBound({ files, checks }, "src/words.cpp", `${files["src/words.cpp"]}int more() { return 2; }\n`);
 });
 
-/** Where Debian's packages put what Maven would otherwise fetch. */
+/** Where Debian packages install what Maven would otherwise download. */
 const MAVEN_REPOSITORY = "/usr/share/maven-repo";
 
-/** A plugin in the newest version that is installed: Maven itself names others. */
+/** A plugin in the newest installed version, because Maven's defaults name other versions. */
 function plugin(name: string): string {
   const versions = readdirSync(join(MAVEN_REPOSITORY, "org/apache/maven/plugins", name)).filter((version) => /^\d/.test(version));
   const newest = versions.sort((a, b) => a.localeCompare(b, undefined, { numeric: true })).at(-1);
@@ -90,7 +93,7 @@ test("Java: Maven and JUnit", async () => {
     "<maven.compiler.source>17</maven.compiler.source><maven.compiler.target>17</maven.compiler.target><project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>";
   const files = {
     ".gitignore": "target/\n",
-    // Nothing is fetched: what Debian has is all there is.
+    // Nothing is downloaded: only Debian's packages are available.
     ".mvn/maven.config": `-o\n-Dmaven.repo.local=${MAVEN_REPOSITORY}\n`,
     "pom.xml": `<project><modelVersion>4.0.0</modelVersion><groupId>example</groupId><artifactId>words</artifactId><version>1</version><properties>${settings}</properties><dependencies><dependency><groupId>junit</groupId><artifactId>junit</artifactId><version>4.x</version><scope>test</scope></dependency></dependencies><build><plugins>${plugins}</plugins></build></project>\n`,
     "src/main/java/words/Words.java":
@@ -113,7 +116,7 @@ test("PHP: PHPUnit, with what Composer put into vendor", async () => {
     "tests/GreetingTest.php":
       "<?php\nclass GreetingTest extends PHPUnit\\Framework\\TestCase {\n  public function testHello() { $this->assertSame('hello', Words\\Greeting::hello()); }\n}\n",
   };
-  // What Composer writes for the above, without the rest of its loader.
+  // What Composer generates for these files, without the rest of its loader.
   const autoload =
     "<?php\n$base = dirname(__DIR__);\nspl_autoload_register(function ($class) use ($base) { if (str_starts_with($class, 'Words')) require $base . '/src/' . substr($class, 6) . '.php'; });\n";
   const prepare = (project: string) => writeFiles(project, { "vendor/autoload.php": autoload });

@@ -22,7 +22,9 @@ const packageNamed = (name: string) => ({
   [`packed/${name}/index.js`]: "module.exports = () => 'hello';\n",
 });
 
-/** A project that needs packages which lie in it, with the lock file that npm makes of it; `mark` has a line for each install. */
+/**
+ * A project that depends on packages inside it, with the lock file that npm generates. Each install appends a line to `mark`.
+ */
 function npmProject(names: readonly string[], mark: string, scripts: Files = {}): Files {
   const dependencies = Object.fromEntries(names.map((name) => [name, `file:./packed/${name}`]));
   const manifest = { name: "app", version: "1.0.0", dependencies, scripts: { postinstall: `echo it >> ${mark}`, ...scripts } };
@@ -40,7 +42,7 @@ function npmProject(names: readonly string[], mark: string, scripts: Files = {})
   return { ...files, "package-lock.json": readFileSync(join(folder, "package-lock.json"), "utf8") };
 }
 
-/** A run whose engineer writes these files, and more each time that it is asked again. */
+/** A run whose engineer writes these files, round by round. */
 async function runWith(files: Files, rounds: readonly Files[], command = "node --test app.test.js") {
   const writeAll = (round: Files): Act => ({
     call: Object.entries(round).map(([path, content]) => ({ tool: "file_ops", args: { operation: "write", path, content } })),
@@ -87,12 +89,12 @@ test("a lock file that does not install is held against the work, and the engine
   const mark = marks();
   const before = npmProject(["greeter"], mark.before);
   const changed = npmProject(["greeter", "added"], mark.after);
-  // The package file asks for what the lock file does not have.
+  // The package file requires a package that the lock file lacks.
   const forgotten = { "package.json": changed["package.json"]! };
   const { run } = await runWith(before, [forgotten]);
   expect(run.outcome).toBe("unapproved");
   expect(run.reason).toContain('the check "install (package-lock.json)" fails');
-  // What was installed before is back, so the tests still run.
+  // The previously installed packages are restored, so the tests still run.
   expect(run.evidence.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual([
     ...["install (package-lock.json) failed", "test passed"],
   ]);

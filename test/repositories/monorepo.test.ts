@@ -5,7 +5,7 @@ import { temporaryFolder } from "../support/home.ts";
 import { ensureFile, ensureProgram } from "../support/program.ts";
 import { type RealProject, runOn, run as sh } from "../support/swarm/real-project.ts";
 
-/** The checks that the analysis finds, in each tree of the run. */
+/** Uses the checks that the analysis finds in each tree of the run. */
 function analysed(env?: NodeJS.ProcessEnv): RealProject["parts"] {
   const { git } = walledGit(temporaryFolder(), process.env);
   return {
@@ -27,7 +27,7 @@ const pack = (name: string, uses: object = {}) =>
 const says = (name: string, what: string, from = `@x/${name}`) =>
   `import test from 'node:test';\nimport assert from 'node:assert';\nimport { word } from '${from}';\ntest('${name} says it', () => assert.equal(word(), '${what}'));\n`;
 const A = "export const word = () => 'hello';\n";
-/** b uses a; c, which is red, uses neither. */
+/** b depends on a; c, which fails, depends on neither. */
 const packages = {
   ".gitignore": "node_modules/\n",
   "package.json": JSON.stringify({ name: "top", private: true, workspaces: ["packages/*"] }),
@@ -111,7 +111,10 @@ test("packages side by side: more than there is room for are told of, and the ch
   expect(run.notes.join("\n")).toContain("2 more commands of its packages are not run");
 });
 
-/** Compilers keep their own things in the user's home. Debian's own come first: what is installed in a home serves there alone. */
+/**
+ * Compilers keep files in the user's home. Debian's programs come first in the PATH, because those installed in a home only
+ * work there.
+ */
 const compilers = { PATH: `/usr/bin:${process.env.PATH}`, HOME: process.env.HOME, CARGO_NET_OFFLINE: "true" };
 
 test("a Cargo workspace: a dependant that no longer compiles is found, and what does not compile elsewhere is not looked at", async () => {

@@ -28,7 +28,7 @@ beforeAll(async () => {
   await made(join(BUN, "bun"), `npm install --no-audit --no-fund --prefix ${join(BUN, "..", "..")} bun@1`);
 }, 1_200_000);
 
-/** A lock file as its own tool makes it. */
+/** Adds the lock file that the package manager generates. */
 function locked(files: Files, lock: string, program: string, ...args: string[]): Files {
   const folder = temporaryFolder();
   writeFiles(folder, files);
@@ -36,7 +36,10 @@ function locked(files: Files, lock: string, program: string, ...args: string[]):
   return { ...files, [lock]: readFileSync(join(folder, lock), "utf8") };
 }
 
-/** It is installed by its own tool into the run's tree, and its check runs and notices the change; the checkout has nothing new. */
+/**
+ * Expects that the package manager installs the dependencies into the run's tree, that the check runs and notices the change,
+ * and that nothing is installed in the checkout.
+ */
 async function expectPrepared(project: Omit<RealProject, "parts" | "checks">, command: string, check: string): Promise<void> {
   const checks = [{ name: "test", command: check, cwd: "." }];
   const { run, project: folder } = await runOn({ ...project, checks, parts: { env } });

@@ -19,7 +19,7 @@ const git = testGit();
 
 beforeAll(() => ensurePython("ensurepip", "python3-venv"));
 
-/** A worker's host: what it has on its path, and what it kept of a project. */
+/** A worker's host, with this PATH and the folder of what it keeps for a project. */
 function host(path: string, kept: string) {
   const installer = createInstaller({
     wrap: async ([program, ...args]) => [program, ...args],
@@ -29,14 +29,14 @@ function host(path: string, kept: string) {
   });
   return async (tree: string, names: readonly string[]) => {
     const repo = (await openRepo(git, tree))!;
-    const stand = { height: "secrets", access: "write", writable: [] } as never;
+    const profile = { height: "secrets", access: "write", writable: [] } as never;
     const signal = new AbortController().signal;
     const at = { git: repo.git, path: tree, branch: "main", repo, record: join(tree, ".git") };
-    return installer.install({ tree: at, prefix: "", scratch: join(kept, "scratch"), kept, names, stand, signal });
+    return installer.install({ tree: at, prefix: "", scratch: join(kept, "scratch"), kept, names, profile, signal });
   };
 }
 
-/** The project as it stands on the daemon's host, with everything installed, and trees of it as workers get them. */
+/** The project on the daemon's host with everything installed, and trees of it as workers receive them. */
 async function projectWith(files: Record<string, string>, prepare: (folder: string) => void) {
   const folder = realpathSync(temporaryFolder());
   const checkout = join(folder, "checkout");
@@ -76,7 +76,7 @@ test.each([
   const first = tree("first");
   expect(await host(BIN + delimiter + process.env.PATH, kept)(first, names)).toEqual([]);
   expect(says(first)).toBe(`hello file://${first}/packages/core/index.js`);
-  // What the first job left is gone with it, and this host could not install anything.
+  // The first job's tree is deleted, and this host could not install anything.
   rmSync(first, { recursive: true });
   const bare = host("/nowhere", kept);
   const second = tree("second");

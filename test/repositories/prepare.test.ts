@@ -44,14 +44,14 @@ beforeAll(async () => {
 });
 afterAll(end);
 
-/** A folder for PATH in which nothing is found but these. */
+/** A PATH folder that contains only these programs. */
 function onlyPrograms(...names: string[]): string {
   const folder = temporaryFolder();
   for (const name of names) symlinkSync(name === "python3" ? PYTHON : sh(folder, "which", name).trim(), join(folder, name));
   return folder;
 }
 
-/** What a machine has: a home of its own, so that no cache of the person who runs the tests counts. */
+/** An environment with a new home, so that the user's caches are not used. */
 const machine = (more: NodeJS.ProcessEnv = {}) => ({ PATH: process.env.PATH, HOME: temporaryFolder(), ...more });
 const npmProject = (parts: RealProject["parts"] = {}): RealProject => ({
   files: npmFiles,
@@ -131,7 +131,7 @@ test("what is installed and newer than its lock file is left as it is", async ()
   expect([run.outcome, run.preparation, registry.asked.length]).toEqual(["approved", [], before]);
 });
 
-/** The project with a script that is run before its packages are installed. */
+/** The project with a script that runs before its packages are installed. */
 const withScript = (preinstall: string) => {
   const manifest = JSON.stringify({ ...JSON.parse(npmFiles["package.json"]!), scripts: { preinstall } });
   return { ...npmFiles, "package.json": manifest };

@@ -13,7 +13,7 @@ beforeAll(async () => {
   await ensurePython("setuptools");
 });
 
-/** A package below src, installed in place as its developers do, and a test that imports it by its name. */
+/** A package below src, installed in development mode, and a test that imports it by name. */
 const files = {
   ".gitignore": ".venv/\n*.egg-info/\n__pycache__/\n",
   "setup.py": 'from setuptools import setup\nsetup(name="pack", version="1", package_dir={"": "src"}, packages=["pack"])\n',

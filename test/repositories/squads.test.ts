@@ -29,7 +29,7 @@ beforeAll(async () => {
   daemon = await startDaemonProcess(temporaryHome({}, atTheEnd), providerEnvironment(model.url), atTheEnd);
 });
 
-/** Files that ask for one package, which lies in the project itself, and tell in a file elsewhere when they are installed. */
+/** Files of a project that depends on one package inside it. Each install appends a line to `mark`. */
 function npmFiles(mark: string): Record<string, string> {
   const folder = temporaryFolder();
   writeFiles(folder, {
@@ -46,7 +46,7 @@ function npmFiles(mark: string): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "utf8")]));
 }
 
-/** One task of a squad on a folder, with what was told of it and what its agent read first. */
+/** Runs one squad task on a folder. Returns the activities before its first call, and the prompt that its agent read first. */
 async function taskOf(slug: string, folder: string, isolation: Squad["isolation"]) {
   if (!(await daemon.json<{ items: Squad[] }>("GET", "/api/squads")).items.some((squad) => squad.slug === slug)) {
     await squadWith(daemon, folder, slug, ["Engineer"]);

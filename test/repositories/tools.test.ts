@@ -9,7 +9,7 @@ import { makeWheel } from "../support/wheel.ts";
 
 type Files = Record<string, string>;
 const BIN = join(packageRoot, "node_modules", ".bin");
-/** What the tools keep for themselves, so that no cache of the person who runs the tests counts. */
+/** Where the tools keep their files, so that the user's caches are not used. */
 const home = temporaryFolder(afterAll);
 const env = { PATH: `${BIN}${delimiter}${process.env.PATH}`, HOME: home };
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
   await ensureUv();
 }, 600_000);
 
-/** A lock file as its own tool makes it, without the network. */
+/** Adds the lock file that the package manager generates, without the network. */
 function locked(files: Files, lock: string, program: string, args: string[], more: NodeJS.ProcessEnv = {}): Files {
   const folder = temporaryFolder();
   writeFiles(folder, files);
@@ -28,7 +28,10 @@ function locked(files: Files, lock: string, program: string, args: string[], mor
   return { ...files, [lock]: readFileSync(join(folder, lock), "utf8") };
 }
 
-/** A project of which there is a lock file alone: it is installed by its own tool, and its checks run and notice the change. */
+/**
+ * For a project with a lock file only: expects that the package manager installs its dependencies, and that its checks run and
+ * notice the change.
+ */
 async function expectPrepared(project: Omit<RealProject, "parts">, command: string, more: NodeJS.ProcessEnv = {}): Promise<void> {
   const { run, project: folder } = await runOn({ ...project, parts: { env: { ...env, ...more } } });
   expect(run.preparation).toMatchObject([{ command, verdict: "passed", exitCode: 0 }]);
@@ -77,10 +80,10 @@ test("uv makes the environment that its lock file asks for", async () => {
   await expectPrepared(project, "uv sync --frozen", more);
 });
 
-/** What go has compiled of its own library, which takes a minute anew. */
+/** Go's compiled standard library, which takes a minute to rebuild. */
 const GO_CACHE = join(process.env.HOME!, ".cache", "go-build");
 
-/** Packs one version of a module as the proxy of modules serves it, in the folder it runs in. */
+/** A Python program that packs one version of a module as a module proxy serves it, in its working directory. */
 const GO_PROXY = `import os, zipfile
 os.makedirs("example.test/words/@v")
 mod = "module example.test/words\\n\\ngo 1.19\\n"
@@ -102,7 +105,7 @@ test("go downloads what go.sum asks for, and the checks need no proxy any more",
     "greet_test.go":
       'package main\n\nimport (\n\t"testing"\n\n\t"example.test/greet/greet"\n)\n\nfunc TestHello(t *testing.T) {\n\tif greet.Greet() != "hello" {\n\t\tt.Fatal("no")\n\t}\n}\n',
   };
-  // What made the lock file must not be what the checks find.
+  // The checks must not find modules that were downloaded to make the lock file.
   const elsewhere = { ...more, GOMODCACHE: temporaryFolder() };
   const project: Omit<RealProject, "parts"> = {
     files: locked(files, "go.sum", "go", ["mod", "tidy"], elsewhere),
@@ -123,7 +126,7 @@ test("cargo fetches what Cargo.lock asks for, and one that does not fit is told 
     "src/lib.rs": "pub fn greet() -> &'static str { words::hello() }\n",
     "tests/greet.rs": '#[test]\nfn greets() { assert_eq!(greet::greet(), "hello"); }\n',
   };
-  // Rustup's cargo finds its toolchain by these.
+  // Rustup's cargo needs these to find its toolchain.
   const { CARGO_HOME = join(process.env.HOME!, ".cargo"), RUSTUP_HOME = join(process.env.HOME!, ".rustup") } = process.env;
   const more = { CARGO_HOME, RUSTUP_HOME };
   const project: Omit<RealProject, "parts"> = {

@@ -261,9 +261,9 @@ function ofRunner(words: readonly string[], at: PackageFolder): Divisible | unde
   );
   if (!/^(?:turbo|nx|lerna)$/.test(tool) || isChosen) return undefined;
   if (tool === "nx" && rest[0] !== "run-many") return undefined;
-  if (tool === "nx" && at.view.all.some(isNxOnly)) return ofNxProjects(words, at);
   const tasks = new Set(own.flatMap((word) => word.replace(/^--targets?=/, "").split(",")));
   const members = workspaceMembers(at).filter(({ scripts }) => [...scripts.keys()].some((script) => tasks.has(script)));
+  if (tool === "nx" && at.view.all.some(isNxOnly)) return ofNxProjects(words, at, members);
   const names = new Map(members.map((each) => [each.folder, tool === "nx" ? nxName(each, at.view) : each.name]));
   if ([...names.values()].some((name) => !SAFE.test(name))) return undefined;
   return {
@@ -283,16 +283,19 @@ const isNxOnly = ({ kind, folder }: PackageManifest, _: number, all: readonly Pa
   kind === "nx" && !all.some((one) => one.kind === "npm" && one.folder === folder);
 
 /** Projects that only Nx knows often name their dependencies only in imports. Nx finds the dependants itself. */
-function ofNxProjects(words: readonly string[], { cwd, view }: PackageFolder): Divisible | undefined {
-  const folders = [
-    ...new Set(view.all.filter(({ kind, folder }) => kind === "nx" && folder !== cwd).map(({ folder }) => folder)),
-  ];
+function ofNxProjects(
+  words: readonly string[],
+  { cwd, view }: PackageFolder,
+  members: readonly PackageManifest[],
+): Divisible | undefined {
+  const own = new Set(view.all.filter(({ kind, folder }) => kind === "nx" && folder !== cwd).map(({ folder }) => folder));
+  const fileOf = (folder: string) => `${relative(folder, cwd)}/${own.has(folder) ? "project.json" : "package.json"}`;
   return {
-    folders,
+    folders: [...new Set([...own, ...members.map(({ folder }) => folder)])],
     only: (some) =>
       withMore(
         words.map((word) => (word === "run-many" ? "affected" : word)).filter((word) => word !== "--all"),
-        [`--files=${some.map((folder) => `${relative(folder, cwd)}/project.json`).join(",")}`],
+        [`--files=${some.map(fileOf).join(",")}`],
       ),
   };
 }

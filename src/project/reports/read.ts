@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { cargoTest, ctest, goTest } from "./compiled.ts";
+import { exunit } from "./exunit.ts";
 import { jest, mocha, nodeSpec, vitest } from "./javascript.ts";
 import { gradle, surefire } from "./jvm.ts";
 import { pytest, unittest } from "./python.ts";
@@ -7,7 +8,7 @@ import type { Format, TestReport } from "./report.ts";
 import { tap } from "./tap.ts";
 
 const FORMATS: readonly (() => Format)[] = [
-  ...[tap, nodeSpec, vitest, jest, mocha, pytest, unittest, goTest, cargoTest, ctest, surefire, gradle],
+  ...[tap, nodeSpec, vitest, jest, mocha, pytest, unittest, goTest, cargoTest, ctest, exunit, surefire, gradle],
 ];
 
 /** What a check's output says about tests and other problems. */
@@ -25,7 +26,9 @@ export interface Reading {
 const MAX_LINE = 2_000;
 export const MAX_COMPLAINTS = 5_000;
 export const MAX_TAIL = 4_000;
-const OF_NO_INTEREST = /^\s*(?:=== (?:RUN|PAUSE|CONT|NAME) |--- PASS: )/;
+/** Go's progress, and frames of Java's own programs, which push what went wrong out of the end that is kept. */
+const OF_NO_INTEREST =
+  /^\s*(?:=== (?:RUN|PAUSE|CONT|NAME) |--- PASS: |at (?:java\.|jdk\.|sun\.reflect|org\.(?:apache\.maven|codehaus\.plexus|gradle|junit)\.))/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals' own sequences begin with one
 const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g;
 

@@ -5,7 +5,7 @@ import { smallTextAt } from "../lib/pinned/read.ts";
 import type { SandboxProfile } from "../process/sandbox.ts";
 import { repositoryAbove } from "./repository.ts";
 
-export interface StandDeps {
+export interface SandboxProfilesDeps {
   projectPath: string;
   /** The folder of the run or task, with its worktrees. */
   folder: string;
@@ -16,22 +16,27 @@ export interface StandDeps {
 }
 
 /**
- * The sandbox profile for commands in a work folder. In a worktree they can write neither the checkout it came from nor its
- * branches: what they leave in the tree is committed for them.
+ * Sandbox profiles for commands in a work folder. Commands in a worktree cannot write the original checkout or its branches;
+ * IO commits what they change in the worktree.
  */
-export function createStands({ projectPath, folder, height, others = [] }: StandDeps): (cwd: string) => SandboxProfile {
+export function createSandboxProfiles({
+  projectPath,
+  folder,
+  height,
+  others = [],
+}: SandboxProfilesDeps): (cwd: string) => SandboxProfile {
   const worktrees = join(folder, "worktrees");
   const marker = repositoryAbove(projectPath);
   const common = marker === undefined ? undefined : commonFolder(marker);
   const beside = others.map(({ projectPath: path, worktree }) => ({ worktree, ...repositoryOf(path) }));
-  const held = height === undefined ? {} : { height };
+  const base = height === undefined ? {} : { height };
   return (cwd) => {
     const [name = ".."] = relative(worktrees, cwd).split(sep);
-    if (name === "" || name === ".." || marker === undefined || common === undefined) return held;
+    if (name === "" || name === ".." || marker === undefined || common === undefined) return base;
     const place = join(worktrees, name);
     const writable = beside.map(({ worktree }) => worktree).filter((worktree) => worktree !== place);
     return {
-      ...held,
+      ...base,
       place,
       ...(writable.length > 0 && { writable }),
       readable: [common, ...beside.flatMap(({ readable }) => readable)],
@@ -43,7 +48,7 @@ export function createStands({ projectPath, folder, height, others = [] }: Stand
   };
 }
 
-/** What commands may read but not write of the repository whose worktree they work in. */
+/** The parts of a worktree's repository that commands may read but not write. */
 function repositoryOf(projectPath: string): { readable: string[]; frozen: string[] } {
   const marker = repositoryAbove(projectPath);
   if (marker === undefined) return { readable: [], frozen: [projectPath] };
