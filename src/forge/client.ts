@@ -4,12 +4,12 @@ import { UserError } from "../lib/errors.ts";
 import { oneLine } from "../lib/quoted.ts";
 import { packageVersion } from "../lib/version.ts";
 
-/** Why a forge did not do what it was asked; `uncertain`: the answer was lost, and it may have done it. */
+/** Why a request to a forge failed. With `uncertain`, the response was lost and the forge may have carried out the request. */
 export type ForgeTrouble = "unauthorized" | "forbidden" | "missing" | "invalid" | "limited" | "unreachable" | "uncertain" | "odd";
 
 export class ForgeError extends UserError {
   readonly kind: ForgeTrouble;
-  /** When it may be asked again, where it says so. */
+  /** When the request may be sent again, if the forge says so. */
   readonly retryAt: number | undefined;
   constructor(kind: ForgeTrouble, message: string, { retryAt, cause }: { retryAt?: number; cause?: unknown } = {}) {
     super(message, {
@@ -23,15 +23,15 @@ export class ForgeError extends UserError {
 const UNAVAILABLE: readonly ForgeTrouble[] = ["limited", "unreachable", "uncertain"];
 const PASSING: readonly ForgeTrouble[] = [...UNAVAILABLE, "unauthorized"];
 
-/** Whether the same may work later, a token that expired among it. */
+/** Whether the same request may succeed later, for example after an expired token was renewed. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof ForgeError ? PASSING.includes(error.kind) : error instanceof UserError && error.trouble === "unavailable";
 
 export interface ForgeClientDeps {
-  /** The address of the API, as a person set it. */
+  /** The API's address, as the user configured it. */
   apiUrl: string;
   token: string;
-  /** What stands before the token in the header: `Bearer` or `token`. */
+  /** The authorization scheme in front of the token. */
   scheme: "Bearer" | "token";
   accept: string;
   headers?: Record<string, string>;
@@ -49,7 +49,7 @@ interface Answer {
 const REQUEST_MS = 30_000;
 const READ_TRIES = 4;
 const MOST_REDIRECTS = 3;
-/** A forge that asks for more patience than this is given up for now. */
+/** If the forge asks for a longer wait than this, the request fails for now. */
 const LONGEST_WAIT_MS = 20_000;
 const MOST_PAGES = 20;
 const PAGE = 100;
@@ -57,7 +57,10 @@ const KEPT_ANSWERS = 300;
 const LOG_TAIL = 64_000;
 const LONGEST_LOG = 50_000_000;
 
-/** Requests to one forge, with conditional reads, limits and renamed repositories. The token goes to the API's host alone. */
+/**
+ * Sends requests to one forge, with ETags, rate limits and redirects of renamed repositories. Only the API's host gets the
+ * token.
+ */
 function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, signal }: ForgeClientDeps) {
   const base = new URL(apiUrl);
   const below = base.href.endsWith("/") ? base.href.slice(0, -1) : base.href;
@@ -70,7 +73,7 @@ function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, sig
   };
   const isOurs = (url: URL) => url.origin === base.origin;
 
-  /** One request, with the redirects of a renamed repository. */
+  /** Sends one request and follows the redirects of a renamed repository. */
   async function once(method: string, first: URL, body?: unknown): Promise<Answer> {
     let url = first;
     for (let hops = 0; ; hops += 1) {
@@ -112,7 +115,7 @@ function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, sig
     }
   }
 
-  /** Reads, and tries again while that makes sense. */
+  /** Sends a GET request and retries while that makes sense. */
   async function read(url: URL): Promise<Answer> {
     for (let tries = 1; ; tries += 1) {
       let answer: Answer | undefined;
@@ -135,7 +138,7 @@ function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, sig
     }
   }
 
-  /** What is sent may change something, so it is sent again only if it was certainly not taken. */
+  /** Sends a request that may change something. It is retried only if the forge certainly did not carry it out. */
   async function send(method: "POST" | "PATCH" | "PUT", path: string, body: unknown): Promise<Answer> {
     const url = addressOf(path);
     for (let tries = 1; ; tries += 1) {
@@ -172,7 +175,7 @@ function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, sig
   return { host: base.host, addressOf, isOurs, read, send, tail };
 }
 
-/** The end of a text that may lie on another host, which is not given the token. */
+/** Reads the end of a text. If it is stored on another host, that host does not get the token. */
 async function readTail(first: URL, own: Record<string, string>, signal: AbortSignal | undefined): Promise<string> {
   let url = first;
   for (let hops = 0; hops <= MOST_REDIRECTS; hops += 1) {
@@ -189,7 +192,7 @@ async function readTail(first: URL, own: Record<string, string>, signal: AbortSi
   throw new ForgeError("odd", `${first.host} leads from one address to the next for a log.`);
 }
 
-/** Speaks JSON with one forge. */
+/** A JSON client for one forge. */
 export function createForgeClient(deps: ForgeClientDeps) {
   const { host, addressOf, isOurs, read, send, tail } = createRequests(deps);
   return {
@@ -198,13 +201,13 @@ export function createForgeClient(deps: ForgeClientDeps) {
     async get<T>(schema: z.ZodType<T>, path: string, query?: Query): Promise<T> {
       return parsed(schema, (await read(addressOf(path, query))).text, host);
     },
-    /** All pages of a list, as far as they are wanted. */
+    /** Reads all pages of a list, up to `MOST_PAGES`. */
     async list<T>(schema: z.ZodType<T>, path: string, query: Query = {}, pageName = "per_page"): Promise<T[]> {
       const all: T[] = [];
       let url: URL | undefined = addressOf(path, { [pageName]: PAGE, ...query });
       for (let page = 0; url !== undefined && page < MOST_PAGES; page += 1) {
         const answer: Answer = await read(url);
-        // Gitea tells an empty list as null.
+        // Gitea returns null for an empty list.
         all.push(...(parsed(schema.array().nullable(), answer.text, host) ?? []));
         const next: string | undefined = /<([^<>]{1,2000})>;\s{0,3}rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
         url = next === undefined ? undefined : new URL(next, url);
@@ -236,7 +239,7 @@ async function endOf(response: Response): Promise<string> {
   return tail;
 }
 
-/** How long the forge asks to wait; undefined where waiting changes nothing. */
+/** How many milliseconds the forge asks to wait; undefined if waiting would change nothing. */
 function waitOf({ status, headers, text }: Answer, now: number): number | undefined {
   if (status !== 429 && status !== 403) return undefined;
   const after = retryAfter(headers, now);
@@ -248,7 +251,7 @@ function waitOf({ status, headers, text }: Answer, now: number): number | undefi
   return status === 429 || /secondary rate limit|abuse detection/i.test(text.slice(0, 2_000)) ? 60_000 : undefined;
 }
 
-/** What `Retry-After` asks for: a number of seconds, or a moment. */
+/** Parses `Retry-After`, which is a number of seconds or a date, into milliseconds from now. */
 function retryAfter(headers: Headers, now: number): number | undefined {
   const given = headers.get("retry-after")?.trim();
   if (!given) return undefined;
@@ -277,7 +280,7 @@ function refusal(answer: Answer, { url, host, now }: { url: URL; host: string; n
   return new ForgeError(status >= 500 ? "unreachable" : "odd", `${host} answered ${status}${because}`);
 }
 
-/** What a forge says went wrong, with its details. */
+/** The forge's own error message with its details. */
 function messageIn(text: string): string {
   try {
     const { message, errors } = JSON.parse(text) as { message?: unknown; errors?: unknown };
@@ -288,7 +291,7 @@ function messageIn(text: string): string {
     });
     return [typeof message === "string" ? message : "", ...details].filter(Boolean).join("; ");
   } catch {
-    // No JSON: a page of a proxy, or nothing.
+    // Not JSON: an error page of a proxy, or an empty body.
     return text.slice(0, 200);
   }
 }
@@ -317,7 +320,7 @@ function reasonOf(error: unknown): string {
   return typeof code === "string" ? code : error.name === "TimeoutError" ? "no answer in time" : error.message;
 }
 
-/** Whether a request cannot have arrived. */
+/** Whether the error proves that the request never arrived. */
 function wasNotSent(error: unknown): boolean {
   const code = error instanceof Error ? (error.cause as { code?: unknown } | undefined)?.code : undefined;
   return typeof code === "string" && /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|CERT_|ERR_TLS)/.test(code);

@@ -14,20 +14,20 @@ import { createGitea } from "./gitea.ts";
 import { createGitHub } from "./github.ts";
 import type { Forge } from "./port.ts";
 
-/** Where a project's pull requests go, and where its branches are pushed. */
+/** The repository for a project's pull requests, and the one that its branches are pushed to. */
 export interface ForgePlace {
   kind: Forge["kind"];
-  /** As people call it, such as github.com. */
+  /** The host as people call it, such as github.com. */
   host: string;
   apiUrl: string;
   tokenEnv: string | undefined;
-  /** `owner/name` of the repository that a pull request is opened in. */
+  /** `owner/name` of the repository that the pull request is opened in. */
   repo: string;
-  /** `owner/name` of the repository that the branch is pushed to: another one where the project is a fork. */
+  /** `owner/name` of the repository that the branch is pushed to. It differs from `repo` if the project is a fork. */
   headRepo: string;
-  /** The address of that repository for git, without a login. */
+  /** The git URL of `headRepo`, without credentials. */
   gitUrl: string;
-  /** The same of the repository that a pull request is opened in. */
+  /** The git URL of `repo`, without credentials. */
   baseUrl: string;
 }
 
@@ -36,7 +36,7 @@ export interface FinderDeps {
   config: () => Pick<Config, "github" | "gitea">;
   env: NodeJS.ProcessEnv;
   redactor: Redactor;
-  /** Where `gh` lies. */
+  /** Locates the `gh` program. */
   gh: () => FoundProgram;
 }
 
@@ -49,11 +49,11 @@ interface Candidate {
 
 const GITHUB = "https://api.github.com";
 const GH_MS = 5_000;
-/** The repository that work goes to, where a checkout names several. */
+/** The remotes to open pull requests in, by preference. */
 const BASES = ["upstream", "origin"];
 const HEADS = ["origin", "upstream"];
 
-/** Finds the forge of a project, and the token that people have for it. */
+/** Finds a project's forge and the user's token for it. */
 export function createForgeFinder({ git, config, env, redactor, gh }: FinderDeps) {
   async function placeOf(folder: string): Promise<ForgePlace> {
     const candidates = candidatesIn(config());
@@ -89,7 +89,7 @@ export function createForgeFinder({ git, config, env, redactor, gh }: FinderDeps
     return token;
   }
 
-  /** What `gh auth login` has kept, in its file or in the system's keychain. */
+  /** Reads the token saved by `gh auth login`, from its file or from the system's keychain. */
   async function loginOfGh(host: string): Promise<string | undefined> {
     const folder = env.GH_CONFIG_DIR || join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config"), "gh");
     const written = smallTextAt(join(folder, "hosts.yml"));
@@ -123,7 +123,7 @@ export type ForgeFinder = ReturnType<typeof createForgeFinder>;
 const Hosts = z.record(z.string(), z.looseObject({ oauth_token: z.string().optional() }));
 export const GITEA_VARIABLES = ["GITEA_TOKEN", "FORGEJO_TOKEN"];
 
-/** In the order in which `gh` looks at them: on other servers, those that are meant for them come first. */
+/** In the order in which `gh` reads them: on an Enterprise server, its own variables come first. */
 const githubVariables = (host: string) => [
   ...(host === "github.com" ? [] : ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"]),
   "GH_TOKEN",
@@ -149,16 +149,16 @@ function candidatesIn({ github, gitea }: Pick<Config, "github" | "gitea">): Cand
 
 interface Address {
   protocol: string;
-  /** With the port, where git speaks HTTP. */
+  /** Includes the port if git uses HTTP. */
   host: string;
-  /** With a leading slash, as it stands in the remote. */
+  /** The path in the remote's URL, with a leading slash. */
   path: string;
   repo: string;
 }
 
 const NAME = /^[\w.-]{1,100}$/;
 
-/** An address of git's, taken apart; undefined for a path of this machine or what else is no repository of a forge. */
+/** Parses a git URL. Returns undefined for a local path and for anything else that cannot be a repository on a forge. */
 export function readAddress(url: string): Address | undefined {
   const short = /^(?:[\w.-]{1,100}@)?([\w.-]{1,250}):(?!\/\/)([^\s:]{1,500})$/.exec(url);
   const long = short ? undefined : parsedUrl(url);
@@ -178,14 +178,14 @@ function parsedUrl(url: string): URL | undefined {
   try {
     return new URL(url);
   } catch {
-    // A path, or nothing that git could reach either.
+    // A local path, or something that git could not reach either.
     return undefined;
   }
 }
 
 /**
- * The addresses for git of a repository that has another name by now. A forge leads from the old one, but git that is asked
- * for a login first goes on at the old address.
+ * The git URLs of a repository that has been renamed. The forge redirects from the old name, but when git is asked for
+ * credentials first, it stays at the old URL.
  */
 export function renamed<Place extends Pick<ForgePlace, "repo" | "headRepo" | "gitUrl" | "baseUrl">>(
   place: Place,
@@ -200,13 +200,13 @@ export function renamed<Place extends Pick<ForgePlace, "repo" | "headRepo" | "gi
   return { ...place, baseUrl: moved(baseUrl), ...(headRepo === repo && { gitUrl: moved(gitUrl) }) };
 }
 
-/** The forge at exactly this host and port, else one with the same name: git may be served at another port. */
+/** The forge with exactly this host and port, or else one with the same host name, since git may be served on another port. */
 function matching(candidates: readonly Candidate[], { host }: Address): Candidate | undefined {
   const name = (each: string) => each.replace(/:\d+$/, "");
   return candidates.find((each) => each.host === host) ?? candidates.find((each) => name(each.host) === name(host));
 }
 
-/** Where git pushes: over HTTPS, or over HTTP if the person's own setting for the API says so. */
+/** The URL that git pushes to. It uses HTTPS unless the user configured the API with HTTP. */
 function gitUrlOf({ protocol, host, path, repo }: Address, apiUrl: string): string {
   const api = new URL(apiUrl);
   if (protocol === api.protocol) return `${protocol}//${host}${path}`;

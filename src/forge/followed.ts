@@ -12,7 +12,7 @@ export interface FollowerDeps extends PullWatcherDeps {
   pullRows: Pick<PullRows, "followed">;
   watches: Pick<WatchRows, "at">;
   finder: ForgeFinder;
-  /** Has each host asked one thing at a time. */
+  /** Runs the work for each host one at a time. */
   inTurn: (host: string, work: () => Promise<void>) => Promise<void>;
   pollMs: () => number;
   log: Log;
@@ -24,18 +24,18 @@ interface Followed {
   since: string | null;
 }
 
-/** Less often than what is watched: it is for news alone. */
+/** Polls at half the rate of watched repositories, since the result is only used for notifications. */
 const SELDOM = 2;
-/** So long a closed one may be opened again. */
+/** How long a closed pull request is watched for being reopened. */
 const CLOSED_MS = 7 * 24 * 3_600_000;
 const LONGEST_PAUSE_MS = 15 * 60_000;
 
-/** Looks at IO's open pull requests in repositories that nobody watches, so that people are told what becomes of them. */
+/** Polls IO's open pull requests in repositories that nobody watches, so that people hear what becomes of them. */
 export function createFollower(deps: FollowerDeps) {
   const { pullRows, watches, finder, inTurn, pollMs, log } = deps;
   const watcher = createPullWatcher(deps);
   const known = new Map<string, Followed>();
-  /** When a repository may be asked again, and how often that failed. */
+  /** For each repository: when it may be polled again, and how many polls in a row have failed. */
   const pauses = new Map<string, { until: number; failures: number }>();
   const stopping = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -53,7 +53,7 @@ export function createFollower(deps: FollowerDeps) {
   const followed = () => pullRows.followed(new Date(Date.now() - CLOSED_MS));
 
   async function everywhere(): Promise<void> {
-    // Of each repository the oldest.
+    // Keep the oldest pull request of each repository.
     const first = new Map<string, PullRow>();
     for (const row of followed()) {
       const name = `${row.host}/${row.repo}`;
@@ -78,16 +78,17 @@ export function createFollower(deps: FollowerDeps) {
     const here = known.get(name) ?? (await open(projectPath, name, createdAt));
     if (!here) return;
     known.set(name, here);
-    const watch = { since: here.since, label: null, mention: null, reviews: false, checks: false };
+    const watch = { since: here.since, label: null, mention: null, reviews: false };
     const pulls = followed().filter((each) => each.host === host && each.repo === repo);
     const { forge, memory } = here;
-    const { since } = await lookAtRepository({ ...watcher, watch, forge, memory, pulls, see: () => undefined });
+    const ignored = { see: () => undefined, onChecks: () => undefined };
+    const { since } = await lookAtRepository({ ...watcher, ...ignored, watch, forge, memory, pulls });
     here.since = since;
   }
 
   async function open(projectPath: string, name: string, since: string): Promise<Followed | undefined> {
     const place = await finder.placeOf(projectPath);
-    // The project has another remote by now.
+    // The project's remote has changed.
     if (`${place.host}/${place.repo}` !== name) return undefined;
     const { forge } = await finder.open(place, stopping.signal);
     return { forge, memory: newMemory(), since };

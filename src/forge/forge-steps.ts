@@ -7,7 +7,7 @@ import type { Proposal } from "./proposal.ts";
 import type { Pusher } from "./push.ts";
 import { isMarked } from "./text.ts";
 
-/** Everything that is known when a pull request is to be made. */
+/** Everything needed to push a branch and open or update its pull request. */
 export interface Situation {
   row: PullRow;
   place: ForgePlace;
@@ -20,12 +20,17 @@ export interface Situation {
 
 const plain = (text: string) => text.replaceAll("\r\n", "\n").trim();
 
-/** Whether a pull request's text needs no change: it is this one, or a person has written it anew. */
+/** Whether the pull request's text can stay: it matches, or a person has rewritten it and so removed IO's mark. */
 export const isUpToDate = (there: string, wanted: string): boolean => !isMarked(there) || plain(there) === plain(wanted);
 
-/** The requests that change something at a forge. Each looks first whether it is needed, so that it can be begun again. */
+/**
+ * The requests that change something at a forge. Each first checks whether it is still needed, so it can safely be repeated.
+ */
 export function createForgeSteps({ rows, pusher }: { rows: PullRows; pusher: Pusher }) {
-  /** Sends one request that changes something: on disk before it is sent, and looked for where its answer is lost. */
+  /**
+   * Sends one request that changes something. It is recorded before it is sent, and if it fails, the forge is checked for its
+   * effect.
+   */
   async function send<T>(
     pull: string,
     action: string,
@@ -39,7 +44,7 @@ export function createForgeSteps({ rows, pusher }: { rows: PullRows; pusher: Pus
       return result;
     } catch (error) {
       const isRefused = error instanceof UserError && !(error instanceof ForgeError && error.kind === "uncertain");
-      // Where another was faster, the forge refuses the second.
+      // If somebody else was faster, the forge refuses the second request.
       const found = await lookUp().catch(() => undefined);
       if (found !== undefined) {
         rows.finishRequest(seq, "done", "found at the forge");
@@ -54,7 +59,7 @@ export function createForgeSteps({ rows, pusher }: { rows: PullRows; pusher: Pus
     const { branch, commit, objects } = proposal;
     const to = { url: place.gitUrl, token, signal };
     const isThere = async () => ((await pusher.head(branch, to)) === commit ? true : undefined);
-    // What is there already git does not send again.
+    // Git does not send again what the remote already has.
     await send(
       row.id,
       "push",
@@ -72,7 +77,7 @@ export function createForgeSteps({ rows, pusher }: { rows: PullRows; pusher: Pus
     );
   }
 
-  /** Opens the pull request, or gives the one that is there the new text. */
+  /** Opens the pull request, or updates the text of the existing one. */
   async function propose({ row, place, forge, proposal, base }: Situation, existing: Pull | undefined, isDraft: boolean) {
     const { branch, title, body } = proposal;
     const [owner = ""] = place.headRepo.split("/");
@@ -89,7 +94,7 @@ export function createForgeSteps({ rows, pusher }: { rows: PullRows; pusher: Pus
         },
       );
     }
-    // A person may have written it anew.
+    // Keep the text if a person has rewritten it.
     if (isUpToDate(existing.body, body)) return existing;
     return send(
       row.id,
@@ -126,7 +131,7 @@ export function createForgeSteps({ rows, pusher }: { rows: PullRows; pusher: Pus
       );
       return null;
     } catch (error) {
-      // The pull request is there, and that is what counts.
+      // A missing label is no reason to fail: the pull request itself exists.
       if (error instanceof ForgeError) return `the labels could not be set: ${error.message}`;
       throw error;
     }
@@ -135,7 +140,7 @@ export function createForgeSteps({ rows, pusher }: { rows: PullRows; pusher: Pus
   return { push, propose, label };
 }
 
-/** What an earlier life sent and heard no answer to. */
+/** Settles the requests that an earlier process sent without getting a response. */
 export function settleEarlier(rows: PullRows, row: PullRow, existing: Pull | undefined, pushed: string | undefined): void {
   for (const { seq, action, state, detail } of rows.requests(row.id)) {
     if (state !== "begun") continue;

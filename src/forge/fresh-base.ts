@@ -13,7 +13,10 @@ export interface FreshBaseDeps {
   pusher: Pick<Pusher, "fetch">;
 }
 
-/** Brings what a project's forge has on its default branch now into the project, so that work can begin from it. */
+/**
+ * Fetches the latest commit of the forge's default branch into the project, so that work can start from it. Returns that
+ * commit.
+ */
 export function createFreshBase({ git, finder, pusher }: FreshBaseDeps) {
   return async (projectPath: string, forge: Forge, signal: AbortSignal): Promise<string> => {
     const place = await finder.placeOf(projectPath);

@@ -10,7 +10,7 @@ const Labels = z
   .transform((labels) => labels ?? []);
 const text = z.string().nullish();
 const id = z.number().transform(String);
-/** An empty list may be told as null. */
+/** Gitea may return null for an empty list. */
 const listOf = <T extends z.ZodType>(shape: T) =>
   z
     .array(shape)
@@ -49,6 +49,7 @@ const PullShape = z.object({
   state: z.string(),
   draft: z.boolean().nullish(),
   merged: z.boolean().nullish(),
+  mergeable: z.boolean().nullish(),
   head: z.object({ ref: z.string(), sha: z.string(), repo: z.object({ full_name: z.string() }).nullish() }),
   base: z.object({ ref: z.string() }),
   labels: Labels,
@@ -71,9 +72,9 @@ const Statuses = z.object({
   statuses: listOf(z.object({ id, context: z.string(), status: z.string(), description: text, target_url: text })),
 });
 
-/** How Gitea and Forgejo know a draft: by the beginning of its title. */
+/** Gitea and Forgejo mark a draft by this prefix of its title. */
 const DRAFT = "WIP: ";
-/** Besides these a status can be a success, a warning or skipped. */
+/** The other states of a finished status are success, warning and skipped. */
 const FAILED = ["failure", "error"];
 const VERDICTS: Readonly<Record<string, Review["verdict"]>> = {
   APPROVED: "approved",
@@ -85,7 +86,7 @@ const pathOf = (repo: string) => `/repos/${repo.split("/").map(encodeURIComponen
 
 /** A repository on Gitea or Forgejo. */
 export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
-  // People write the address of the server, or that of its API.
+  // Users configure the address of the server or of its API.
   const api = /\/api\/v1\/?$/.test(apiUrl) ? apiUrl : `${apiUrl.replace(/\/$/, "")}/api/v1`;
   const client = createForgeClient({ apiUrl: api, token, signal, scheme: "token", accept: "application/json" });
   const at = pathOf(repo);
@@ -121,7 +122,7 @@ export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
     },
     async labelings(number) {
       const events = await list(TimelineShape, `${at}/issues/${number}/timeline`);
-      // Of a label that was taken off the text is empty.
+      // The body is empty if the label was removed.
       return events
         .filter(({ type, body }) => type === "label" && body === "1")
         .map((each) => ({ id: each.id, label: each.label?.name ?? "", by: each.user?.login ?? "", at: each.created_at }));
@@ -161,9 +162,10 @@ export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
         }));
     },
     async threads(number) {
-      const reviews = await list(z.object({ id }), `${at}/pulls/${number}/reviews`);
+      const reviews = await list(z.object({ id, comments_count: z.number().nullish() }), `${at}/pulls/${number}/reviews`);
+      const commented = reviews.filter((review) => review.comments_count !== 0);
       const found = await Promise.all(
-        reviews.map((review) => client.get(listOf(ThreadShape), `${at}/pulls/${number}/reviews/${review.id}/comments`)),
+        commented.map((review) => client.get(listOf(ThreadShape), `${at}/pulls/${number}/reviews/${review.id}/comments`)),
       );
       return found.flat().map(
         (each): ThreadComment => ({
@@ -174,7 +176,10 @@ export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
         }),
       );
     },
-    /** Gitea shows comments on the same line as one thread; a comment that stands on no line any more is answered below. */
+    /**
+     * Gitea groups comments on the same line into one thread. A comment without a line is answered below the pull request
+     * instead.
+     */
     async reply(number, { path, line, url }, body) {
       if (line === null) {
         await client.send(z.unknown(), "POST", `${at}/issues/${number}/comments`, { body: `${url}\n\n${body}` });
@@ -198,8 +203,9 @@ export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
 }
 
 /**
- * Gitea tells only a repository's administrators what others may do. To everybody it tells who can be assigned: for a person's
- * repository those who may write; for an organization's also some who may not, so nobody is believed there.
+ * Gitea tells only a repository's administrators what other users may do, but tells everybody who can be assigned. In a
+ * person's repository, those are the users who may write. In an organization's, some of them may not, so nobody is trusted
+ * there.
  */
 async function mayWrite(client: ForgeClient, repo: string, login: string): Promise<boolean> {
   const at = pathOf(repo);
@@ -238,10 +244,13 @@ function commentOf(found: z.infer<typeof CommentShape>): Comment {
 
 function pullOf(found: z.infer<typeof PullShape>): Pull {
   const { ref, sha, repo } = found.head;
+  const isDraft = found.draft ?? found.title.startsWith(DRAFT);
   return {
     ...{ number: found.number, url: found.html_url, title: found.title, body: found.body ?? "", base: found.base.ref },
     state: found.state === "open" ? "open" : found.merged ? "merged" : "closed",
-    isDraft: found.draft ?? found.title.startsWith(DRAFT),
+    isDraft,
+    // Gitea reports every draft as not mergeable.
+    isMergeable: isDraft ? null : (found.mergeable ?? null),
     head: { branch: ref, commit: sha, repo: repo?.full_name ?? null },
     labels: found.labels.map(({ name }) => name),
   };

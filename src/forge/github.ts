@@ -3,18 +3,23 @@ import { createForgeClient, ForgeError } from "./client.ts";
 import type { Check, Comment, Forge, Issue, Permission, Pull, Review, ThreadComment } from "./port.ts";
 
 export interface ForgeDeps {
-  /** Where the API is, as a person set it. */
+  /** The API's address, as the user configured it. */
   apiUrl: string;
-  /** `owner/name`. */
   repo: string;
   token: string;
   signal?: AbortSignal | undefined;
 }
 
-/** A deleted account is null. */
+/** Null if the account was deleted. */
 const User = z.object({ login: z.string() }).nullish();
 const Label = z.union([z.string(), z.object({ name: z.string().nullish() })]);
+const Labels = z
+  .array(Label)
+  .nullish()
+  .transform((labels) => labels ?? []);
 const text = z.string().nullish();
+/** Servers that imitate GitHub's API leave out fields that are only for display. */
+const shown = text.transform((said) => said ?? "");
 const id = z.union([z.number(), z.string()]).transform(String);
 
 const RepositoryShape = z.object({
@@ -29,29 +34,31 @@ const IssueShape = z.object({
   body: text,
   user: User,
   state: z.string(),
-  labels: z.array(Label),
+  labels: Labels,
   pull_request: z.object({}).nullish(),
-  updated_at: z.string(),
+  updated_at: shown,
 });
 const CommentShape = z.object({
   id,
   body: text,
   user: User,
-  html_url: z.string(),
-  created_at: z.string(),
-  updated_at: z.string(),
+  html_url: shown,
+  created_at: shown,
+  updated_at: text,
 });
 const PullShape = z.object({
   number: z.number(),
-  html_url: z.string(),
+  html_url: shown,
   title: z.string(),
   body: text,
   state: z.string(),
   draft: z.boolean().nullish(),
+  merged: z.boolean().nullish(),
   merged_at: text,
+  mergeable: z.boolean().nullish(),
   head: z.object({ ref: z.string(), sha: z.string(), repo: z.object({ full_name: z.string() }).nullish() }),
   base: z.object({ ref: z.string() }),
-  labels: z.array(Label),
+  labels: Labels,
 });
 const ReviewShape = z.object({
   id,
@@ -71,7 +78,7 @@ const EventShape = z.object({
   id,
   event: z.string(),
   actor: User,
-  created_at: z.string(),
+  created_at: shown,
   label: z.object({ name: z.string().nullish() }).nullish(),
 });
 const CheckRuns = z.object({
@@ -91,7 +98,14 @@ const Statuses = z.object({
   statuses: z.array(z.object({ id, context: z.string(), state: z.string(), description: text, target_url: text })),
 });
 
-const PASSED = ["success", "neutral", "skipped"];
+/**
+ * The conclusions that say something about the commit. A check that was cancelled or replaced, or that waits for a person, says
+ * nothing.
+ */
+const CONCLUSIONS: Record<string, Check["state"]> = {
+  ...{ success: "passed", neutral: "passed", skipped: "passed" },
+  ...{ failure: "failed", timed_out: "failed", startup_failure: "failed" },
+};
 const VERDICTS: Readonly<Record<string, Review["verdict"]>> = {
   APPROVED: "approved",
   CHANGES_REQUESTED: "changes requested",
@@ -99,7 +113,7 @@ const VERDICTS: Readonly<Record<string, Review["verdict"]>> = {
   PENDING: "pending",
 };
 
-/** A repository on github.com or an Enterprise server, through REST alone. */
+/** A repository on github.com or an Enterprise server, accessed through the REST API only. */
 export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
   const client = createForgeClient({
     ...{ apiUrl, token, signal, scheme: "Bearer", accept: "application/vnd.github+json" },
@@ -114,7 +128,7 @@ export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge 
       return {
         fullName: found.full_name,
         defaultBranch: found.default_branch,
-        // Without an answer the push itself tells.
+        // If the server does not say, the push itself will show it.
         canPush: found.permissions?.push ?? true,
         isArchived: found.archived ?? false,
       };
@@ -181,21 +195,22 @@ export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge 
       );
     },
     async reply(number, { id: comment, replyTo }, body) {
-      // GitHub takes answers to the first comment of a thread alone.
+      // GitHub accepts replies only to the first comment of a thread.
       await client.send(z.unknown(), "POST", `${at}/pulls/${number}/comments/${replyTo ?? comment}/replies`, { body });
     },
     async checks(commit) {
       const of = `${at}/commits/${encodeURIComponent(commit)}`;
       const [{ check_runs: runs }, { statuses }] = await Promise.all([
-        client.get(CheckRuns, `${of}/check-runs`, { filter: "latest", per_page: 100 }),
-        client.get(Statuses, `${of}/status`, { per_page: 100 }),
+        client.get(CheckRuns, `${of}/check-runs`, { filter: "latest", per_page: 100 }).catch(ifMissing({ check_runs: [] })),
+        client.get(Statuses, `${of}/status`, { per_page: 100 }).catch(ifMissing({ statuses: [] })),
       ]);
       return [
         ...runs.map((run): Check => {
-          const isPassed = PASSED.includes(run.conclusion ?? "");
+          const ended = CONCLUSIONS[run.conclusion ?? ""] ?? "undecided";
           return {
-            ...{ id: run.id, name: run.name, url: run.html_url ?? null, hasLog: run.app?.slug === "github-actions" },
-            state: run.status !== "completed" ? "running" : isPassed ? "passed" : "failed",
+            ...{ id: run.id, name: run.name, url: run.html_url ?? null, hasLog: mayHaveLog(run.app?.slug) },
+            // A waiting check runs only after a person starts it.
+            state: run.status === "completed" ? ended : run.status === "waiting" ? "undecided" : "running",
             summary: [run.conclusion, run.output?.title, run.output?.summary].filter(Boolean).join(": "),
           };
         }),
@@ -213,12 +228,23 @@ export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge 
   };
 }
 
-/** `maintain` and `triage` are told as `write` and `read` by the API itself. */
+/** The API itself reports `maintain` as `write`, and `triage` as `read`. */
 export function permissionNamed(name: string): Permission {
   if (name === "owner" || name === "admin") return "admin";
   if (name === "write" || name === "maintain") return "write";
   return name === "read" || name === "triage" ? "read" : "none";
 }
+
+/** Some older servers have no checks, others no statuses. */
+const ifMissing =
+  <T>(instead: T) =>
+  (error: unknown): T => {
+    if (error instanceof ForgeError && error.kind === "missing") return instead;
+    throw error;
+  };
+
+/** A check of GitHub Actions is a job with the same ID. If the server does not name the app, try to read the log. */
+const mayHaveLog = (app: string | null | undefined) => app == null || app === "github-actions";
 
 const labelNames = (labels: readonly z.infer<typeof Label>[]) =>
   labels.map((label) => (typeof label === "string" ? label : (label.name ?? ""))).filter(Boolean);
@@ -234,7 +260,7 @@ function issueOf(found: z.infer<typeof IssueShape>): Issue {
 function commentOf(found: z.infer<typeof CommentShape>): Comment {
   return {
     ...{ id: found.id, body: found.body ?? "", author: found.user?.login ?? "", url: found.html_url },
-    ...{ createdAt: found.created_at, updatedAt: found.updated_at },
+    ...{ createdAt: found.created_at, updatedAt: found.updated_at ?? found.created_at },
   };
 }
 
@@ -242,8 +268,9 @@ function pullOf(found: z.infer<typeof PullShape>): Pull {
   const { ref, sha, repo } = found.head;
   return {
     ...{ number: found.number, url: found.html_url, title: found.title, body: found.body ?? "", base: found.base.ref },
-    state: found.state === "open" ? "open" : found.merged_at ? "merged" : "closed",
+    state: found.state === "open" ? "open" : found.merged_at || found.merged ? "merged" : "closed",
     isDraft: found.draft ?? false,
+    isMergeable: found.mergeable ?? null,
     head: { branch: ref, commit: sha, repo: repo?.full_name ?? null },
     labels: labelNames(found.labels),
   };

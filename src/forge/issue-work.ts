@@ -8,10 +8,10 @@ import type { Pulls } from "./pulls.ts";
 import { sayIfTaken, sayOnce } from "./say-once.ts";
 import { claimIn, claimMark, claimText, failureText, issueRequest } from "./watch-text.ts";
 
-/** How a run stands, as far as a watch has to know. */
+/** A run's progress, as far as a watch needs it. */
 export interface WatchedRun {
   isOver: boolean;
-  /** How it ended, in words. */
+  /** How the run ended, in words. */
   end: string;
 }
 
@@ -21,22 +21,22 @@ export interface IssueWorkDeps {
   pullRows: Pick<PullRows, "ofOwner">;
   newRun: () => string;
   findRun: (id: string) => WatchedRun | undefined;
-  /** The commit that the forge's default branch is at, once the project has it. */
+  /** Fetches the forge's default branch into the project and returns its commit. */
   freshBase: (projectPath: string, forge: Forge) => Promise<string>;
   startRun: (run: { id: string; projectPath: string; squad: string | null; issue: string; base: string }) => Promise<void>;
 }
 
-/** So many runs that issues set going are at work for one watch. */
+/** How many runs started from issues may be active per watch. */
 const AT_ONCE = 1;
 
 /**
- * Takes an issue from the label to the pull request. Each step is written down before it is done and can be begun again: a
- * daemon that was killed goes on where the row says.
+ * Takes an issue from the label to the pull request. Each step is recorded before it runs and can safely be repeated: after the
+ * daemon was killed, work resumes from the recorded state.
  */
 export function createIssueWork({ rows, pulls, pullRows, newRun, findRun, freshBase, startRun }: IssueWorkDeps) {
   const { move } = rows;
 
-  /** One step further, if there is one to take now. */
+  /** Takes the next step, if one can be taken now. */
   async function step(watch: WatchRow, forge: Forge, trigger: TriggerRow): Promise<TriggerRow> {
     if (trigger.state === "waiting") return begin(watch, forge, trigger);
     if (trigger.state === "claiming") return claim(forge, trigger);
@@ -55,7 +55,7 @@ export function createIssueWork({ rows, pulls, pullRows, newRun, findRun, freshB
       throw error;
     });
     if (!issue) return move(id, { state: "ignored", reason: "the issue is gone" });
-    // A forge leads to where an issue was moved to.
+    // The forge redirects to the new place of a moved issue.
     if (issue.number !== number) return move(id, { state: "ignored", reason: "the issue was moved to another repository" });
     if (!issue.isOpen) return move(id, { state: "ignored", reason: "the issue was closed before IO came to it" });
     if (kind === "label" && watch.label !== null && !isLabelled(issue, watch.label))
@@ -63,13 +63,13 @@ export function createIssueWork({ rows, pulls, pullRows, newRun, findRun, freshB
     return move(id, { state: "claiming", run: newRun() });
   }
 
-  /** Whether a run or its pull request for an issue is there and not over. */
+  /** Whether a run for the issue is active or its pull request is open. */
   function isUnderWay({ state, run }: TriggerRow): boolean {
     if (["claiming", "starting", "working"].includes(state)) return true;
     return state === "done" && pullRows.ofOwner(run ?? "")?.state === "open";
   }
 
-  /** Says on the issue who works on it. Of several that watch the repository, the first to say so does. */
+  /** Comments on the issue that IO works on it. If several IOs watch the repository, the first to comment does the work. */
   async function claim(forge: Forge, trigger: TriggerRow): Promise<TriggerRow> {
     const { id, number, watch } = trigger;
     await sayOnce(forge, number, claimMark(trigger), claimText(trigger));
@@ -111,7 +111,7 @@ export function createIssueWork({ rows, pulls, pullRows, newRun, findRun, freshB
     return giveUp(forge, trigger, whyNot(found, pull));
   }
 
-  /** Says on the issue, once, that nothing comes of it. */
+  /** Comments on the issue, once, that IO has given it up. */
   async function giveUp(forge: Forge, trigger: TriggerRow, reason: string): Promise<TriggerRow> {
     const unsaid = await sayIfTaken(forge, trigger.number, `end-${trigger.id}`, failureText(trigger, reason));
     return move(trigger.id, { state: "failed", reason: unsaid === undefined ? reason : `${reason}; ${unsaid}` });

@@ -1,31 +1,39 @@
 import { createHash } from "node:crypto";
 import type { PullRow } from "../store/pulls.ts";
 import type { NewTrigger, WatchRow } from "../store/watches.ts";
-import type { Forge, Issue, Pull } from "./port.ts";
+import { ForgeError } from "./client.ts";
+import type { Check, Forge, Issue, Pull } from "./port.ts";
 import { isOwn } from "./text.ts";
 
-/** What the looks of one process remember of a repository. */
+/** What one process remembers of a repository between polls. */
 export interface LookMemory {
-  /** By the number of an issue or pull request: its last change, and how often it was looked at since. */
-  items: Map<number, { updatedAt: string; looks: number }>;
+  /** By issue or pull request number: its state when last listed, and how often it was inspected in that state. */
+  items: Map<number, { state: string; looks: number }>;
+  /** By pull request number: how many polls in a row found that it cannot be merged. */
+  unmergeable: Map<number, number>;
 }
-export const newMemory = (): LookMemory => ({ items: new Map() });
+export const newMemory = (): LookMemory => ({ items: new Map(), unmergeable: new Map() });
 
 export interface LookDeps {
-  watch: Pick<WatchRow, "since" | "label" | "mention" | "reviews" | "checks">;
+  watch: Pick<WatchRow, "since" | "label" | "mention" | "reviews">;
   forge: Forge;
-  /** IO's pull requests in this repository that are not merged. */
+  /** IO's unmerged pull requests in this repository. */
   pulls: readonly PullRow[];
   memory: LookMemory;
-  /** What may set work going. */
+  /** Records an event that may trigger work. */
   see: (trigger: NewTrigger) => void;
-  /** Told how a pull request of IO's is at the forge. */
-  onPull: (row: PullRow, pull: Pull) => void;
-  /** Told what somebody with write rights, or a check, said of a pull request of IO's; more than once, too. */
+  /** Called with the state of one of IO's pull requests at the forge and, if known, whether it conflicts with its base. */
+  onPull: (row: PullRow, pull: Pull, conflict?: boolean) => void;
+  /**
+   * Called with a remark by somebody with write permission, or with a failed check, on one of IO's pull requests; may repeat
+   * itself.
+   */
   onWord: (row: PullRow, word: PullWord) => void;
+  /** Called with the checks of the commit that IO pushed last. */
+  onChecks: (row: PullRow, checks: readonly Check[]) => void;
 }
 
-/** Something that was said of a pull request, and under which name it is the same as before. */
+/** A remark on a pull request or a failed check of it. The same one always has the same key. */
 export interface PullWord {
   kind: "review" | "check";
   by: string;
@@ -33,13 +41,13 @@ export interface PullWord {
   key: string;
 }
 
-/** Several things can happen within the second that a forge tells, so a change is looked at twice. */
+/** A forge's timestamps are in seconds and several changes may share one, so each change is inspected twice. */
 const LOOKS = 2;
-/** Forges list some changes late. */
+/** Forges list some changes late, so polls overlap. */
 const OVERLAP_MS = 60_000;
 const MOST_TEXT = 20_000;
 
-/** Looks at what changed in a repository, and writes down what may set work going. Answers with where the next look begins. */
+/** Inspects what changed in a repository and records what may trigger work. Returns where the next poll starts. */
 export async function lookAtRepository(deps: LookDeps): Promise<{ since: string | null; saw: string }> {
   const { watch, forge, pulls, memory } = deps;
   const canWrite = createPermissions(forge);
@@ -47,25 +55,33 @@ export async function lookAtRepository(deps: LookDeps): Promise<{ since: string 
   let looked = 0;
   for (const item of changed) {
     const known = memory.items.get(item.number);
-    const isSame = known?.updatedAt === item.updatedAt;
+    const state = stateOf(item);
+    const isSame = known?.state === state && item.updatedAt !== "";
     if (isSame && known.looks >= LOOKS) continue;
     looked += 1;
     const own = pulls.find(({ number }) => number === item.number);
-    if (own) await lookAtPull(deps, own, canWrite);
-    else if (item.isOpen && !item.isPull) await lookAtIssue(deps, item, canWrite);
-    memory.items.set(item.number, { updatedAt: item.updatedAt, looks: isSame ? known.looks + 1 : 1 });
+    if (own && !isPushed(own)) await lookAtPull(deps, own, canWrite);
+    if (!own && item.isOpen && !item.isPull) await lookAtIssue(deps, item, canWrite);
+    memory.items.set(item.number, { state, looks: isSame ? known.looks + 1 : 1 });
+  }
+  // Some changes to a pull request appear late in the list of changes, or never. GitHub does not count unchanged answers.
+  for (const own of pulls.filter(isPushed)) {
+    await lookAtPull(deps, own, canWrite);
+    await lookAtChecks(deps, own);
   }
   const open = pulls.filter(({ state }) => state !== "closed");
-  // A commit that is still on its way is not known there.
-  const pushed = pulls.filter(({ state }) => state === "open" || state === "waiting");
-  for (const own of pushed) await lookAtChecks(deps, own);
-  const newest = changed.map(({ updatedAt }) => Date.parse(updatedAt)).reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+  const newest = Math.max(...changed.map(({ updatedAt }) => Date.parse(updatedAt)).filter(Number.isFinite));
   const since = Number.isFinite(newest) ? `${new Date(newest - OVERLAP_MS).toISOString().slice(0, 19)}Z` : watch.since;
   const count = (many: number, what: string) => `${many} ${what}${many === 1 ? "" : "s"}`;
   return { since, saw: `${count(looked, "change")}, ${count(open.length, "open pull request")} of IO's` };
 }
 
-/** Whether somebody may push there, asked once a look. */
+const stateOf = ({ updatedAt, isOpen, labels }: Issue) => JSON.stringify([updatedAt, isOpen, labels]);
+
+/** Whether the forge has the row's commit: while a push is under way, it does not. */
+const isPushed = ({ state, number }: PullRow) => number !== null && (state === "open" || state === "waiting");
+
+/** Checks whether a user may push to the repository. Asks the forge once per user. */
 export function createPermissions(forge: Forge) {
   const known = new Map<string, Promise<boolean>>();
   return (login: string): Promise<boolean> => {
@@ -83,7 +99,7 @@ type CanWrite = ReturnType<typeof createPermissions>;
 export const isLabelled = ({ labels }: Pick<Issue, "labels">, label: string): boolean =>
   labels.some((each) => each.toLowerCase() === label.toLowerCase());
 
-/** Whether a text calls somebody: `@io` does, `@iodine` and `me@io` do not. */
+/** Whether a text mentions a name: `@io` does, `@iodine` and `me@io` do not. */
 export function mentions(text: string, name: string): boolean {
   const wanted = `@${name.replace(/^@/, "")}`.toLowerCase();
   const lower = text.toLowerCase();
@@ -104,7 +120,7 @@ async function lookAtIssue({ watch, forge, see }: LookDeps, issue: Issue, canWri
   const { number } = issue;
   const { label, mention } = watch;
   if (label !== null && isLabelled(issue, label)) {
-    // Who put it there last answers for it.
+    // The last person who added the label is responsible for it.
     const set = (await forge.labelings(number)).findLast((each) => each.label.toLowerCase() === label.toLowerCase());
     if (set) {
       const refused = (await canWrite(set.by)) ? {} : noRight(set.by);
@@ -131,18 +147,18 @@ async function lookAtIssue({ watch, forge, see }: LookDeps, issue: Issue, canWri
   }
 }
 
-/** What people wrote on a pull request of IO's. */
+/** Inspects one of IO's pull requests: its state and, if it is open, its reviews, threads and comments. */
 export async function lookAtPull(deps: LookDeps, row: PullRow, canWrite: CanWrite): Promise<void> {
-  const { watch, forge, see, onPull, onWord } = deps;
+  const { watch, forge, memory, see, onPull, onWord } = deps;
   const number = row.number ?? 0;
-  const [pull, reviews, threads, comments] = await Promise.all([
-    forge.pull(number),
-    forge.reviews(number),
-    forge.threads(number),
-    forge.comments(number),
-  ]);
-  onPull(row, pull);
+  const pull = await forge.pull(number).catch((error: unknown) => {
+    if (error instanceof ForgeError && error.kind === "missing") return undefined;
+    throw error;
+  });
+  if (!pull) return;
+  onPull(row, pull, conflictOf(memory, number, pull));
   if (pull.state !== "open") return;
+  const [reviews, threads, comments] = await Promise.all([forge.reviews(number), forge.threads(number), forge.comments(number)]);
   for (const { id, author, verdict, at } of reviews)
     if (verdict === "approved" && isRecent(at) && (await canWrite(author)))
       onWord(row, { kind: "review", by: author, text: verdict, key: `review:${id}:${verdict}` });
@@ -171,18 +187,24 @@ export async function lookAtPull(deps: LookDeps, row: PullRow, canWrite: CanWrit
   }
 }
 
-/** What is older is no news, though a first look or one after a long pause finds it. */
+/** Older events are not reported as news, although the first poll, or one after a long pause, finds them. */
 const NEWS_MS = 7 * 24 * 3_600_000;
 const isRecent = (at: string): boolean => !(Date.now() - Date.parse(at) > NEWS_MS);
 
-/** The checks of what IO pushed last, once all of them have come to an end. */
-async function lookAtChecks({ watch, forge, see, onWord }: LookDeps, row: PullRow): Promise<void> {
+/** A forge takes time to find out whether a pull request can be merged, and Gitea says no until it knows. */
+const LOOKS_TO_BELIEVE = 3;
+
+/** Whether a pull request conflicts with its base; undefined until the forge has said so often enough. */
+function conflictOf({ unmergeable }: LookMemory, number: number, { isMergeable }: Pull): boolean | undefined {
+  const looks = isMergeable === false ? (unmergeable.get(number) ?? 0) + 1 : 0;
+  if (isMergeable !== null) unmergeable.set(number, looks);
+  return isMergeable === true || looks >= LOOKS_TO_BELIEVE ? looks > 0 : undefined;
+}
+
+async function lookAtChecks({ forge, onWord, onChecks }: LookDeps, row: PullRow): Promise<void> {
   if (row.commit === null || row.number === null) return;
   const checks = await forge.checks(row.commit);
-  if (checks.some(({ state }) => state === "running")) return;
-  for (const { id, name, url } of checks.filter(({ state }) => state === "failed")) {
+  for (const { id, name } of checks.filter(({ state }) => state === "failed"))
     onWord(row, { kind: "check", by: "", text: name, key: `check:${id}:${row.commit}` });
-    const seen = { kind: "check" as const, number: row.number, externalId: id, version: row.commit, by: "" };
-    if (watch.checks) see({ ...seen, detail: { text: name, url } });
-  }
+  onChecks(row, checks);
 }

@@ -1,11 +1,11 @@
-/** What a person may do in a repository. */
+/** A user's permission in a repository. */
 export type Permission = "none" | "read" | "write" | "admin";
 
 export interface Repository {
-  /** `owner/name`, as the forge has it now: a repository may have been renamed. */
+  /** `owner/name`, as the forge has it now; the repository may have been renamed. */
   fullName: string;
   defaultBranch: string;
-  /** Whether the token may push there. */
+  /** Whether the token may push to the repository. */
   canPush: boolean;
   isArchived: boolean;
 }
@@ -21,7 +21,7 @@ export interface Issue {
   updatedAt: string;
 }
 
-/** That somebody put a label on an issue. */
+/** The event of a label being added to an issue. */
 export interface Labeling {
   id: string;
   label: string;
@@ -45,7 +45,9 @@ export interface Pull {
   body: string;
   state: "open" | "closed" | "merged";
   isDraft: boolean;
-  /** The branch that is proposed, its repository and its last commit. */
+  /** Null while the forge does not know; also false while Gitea still checks. */
+  isMergeable: boolean | null;
+  /** The proposed branch, its repository and its last commit. */
   head: { branch: string; repo: string | null; commit: string };
   base: string;
   labels: string[];
@@ -54,7 +56,7 @@ export interface Pull {
 export interface NewPull {
   title: string;
   body: string;
-  /** The branch that is proposed; `owner:branch` where it is in another repository. */
+  /** The proposed branch, written `owner:branch` if it is in another repository. */
   head: string;
   base: string;
   isDraft: boolean;
@@ -69,49 +71,50 @@ export interface Review {
   at: string;
 }
 
-/** A comment on lines of a pull request. */
+/** A review comment on a line of a pull request. */
 export interface ThreadComment extends Comment {
   path: string;
   line: number | null;
-  /** The comment that it answers, where the forge says so. */
+  /** The ID of the comment that this one answers, if the forge says so. */
   replyTo: string | null;
 }
 
 export interface Check {
   id: string;
   name: string;
-  state: "running" | "passed" | "failed";
+  /** `undecided`: the check has ended without a verdict on the commit, because it was cancelled or replaced. */
+  state: "running" | "passed" | "failed" | "undecided";
   url: string | null;
-  /** What the forge itself says about its end. */
+  /** The forge's own summary of the result. */
   summary: string;
-  /** Whether `log` can bring more than the summary. */
+  /** Whether `log` may return more than the summary. */
   hasLog: boolean;
 }
 
 /**
- * One repository on a forge. Reads are repeated when the forge is busy; a request that changes something is sent once, and a
- * `ForgeError` of the kind `uncertain` says that nobody knows whether it arrived.
+ * One repository on a forge. Reads are retried while the forge is busy. A request that changes something is sent once; if it
+ * fails with a `ForgeError` of kind `uncertain`, nobody knows whether it arrived.
  */
 export interface Forge {
   kind: "github" | "gitea";
   repository(): Promise<Repository>;
   permissionOf(login: string): Promise<Permission>;
   issue(number: number): Promise<Issue>;
-  /** Issues and pull requests that changed since a moment, oldest change first; without one, those that are open. */
+  /** Issues and pull requests changed since a time, oldest change first; without a time, the open ones. */
   changedSince(since: string | undefined): Promise<Issue[]>;
-  /** Who put which label on an issue, oldest first. */
+  /** Who added which label to an issue, oldest first. */
   labelings(number: number): Promise<Labeling[]>;
   addLabels(number: number, labels: readonly string[]): Promise<void>;
   comments(number: number): Promise<Comment[]>;
   comment(number: number, body: string): Promise<Comment>;
-  /** The newest pull request from one branch to another. */
+  /** The newest pull request from one branch to another; an open one is preferred. */
   findPull(from: { owner: string; branch: string }, base: string): Promise<Pull | undefined>;
   pull(number: number): Promise<Pull>;
   openPull(pull: NewPull): Promise<Pull>;
   changePull(number: number, change: { title?: string; body?: string }): Promise<Pull>;
   reviews(number: number): Promise<Review[]>;
   threads(number: number): Promise<ThreadComment[]>;
-  /** Answers in the thread of a comment. */
+  /** Replies in the thread of a comment. */
   reply(number: number, comment: ThreadComment, body: string): Promise<void>;
   checks(commit: string): Promise<Check[]>;
   /** The end of a check's log. */

@@ -5,26 +5,28 @@ import { weakenedBetween } from "../git/weakened-tests.ts";
 import { missing, UserError } from "../lib/errors.ts";
 import { type Linked, pullText, titleOf, type Work } from "./text.ts";
 
-/** The work of a run or a task, where it lies. */
+/** The work of a run or a task in one project. */
 export interface OwnedWork {
   work: Work;
   projectPath: string;
   branch: string;
-  /** The commit that it began from. */
+  /** The commit that the work started from. */
   base: string;
-  /** Whether everything about it is approved; else it is proposed as a draft. */
+  /** Whether all reviews approved the work; otherwise the pull request is opened as a draft. */
   isApproved: boolean;
+  /** Whether the work is known to have changed nothing in this project. */
+  isUnchanged?: boolean;
 }
 
-/** What is pushed, and what is said of it. */
+/** What to push, and the pull request's text. */
 export interface Proposal {
-  /** Where the repository keeps its objects. */
+  /** The repository's object directory. */
   objects: string;
   branch: string;
   commit: string;
   title: string;
   body: string;
-  /** What git says of the files that changed. */
+  /** The diffstat of the changed files. */
   files: string;
 }
 
@@ -32,19 +34,20 @@ const TEMPLATE = /^(?:\.github\/|\.gitea\/|\.forgejo\/|docs\/)?pull_request_temp
 const PLACES = [".github/", ".gitea/", ".forgejo/", "docs/"];
 const LONGEST_TEMPLATE = 20_000;
 
-/** The branch is as it was before the work. */
+/** Thrown if the branch has no commits of its own. */
 export class NothingToPropose extends UserError {
   constructor(message: string) {
     super(message, { trouble: "conflict" });
   }
 }
 
-/** Reads from the repository what is to be proposed; `together` are the pull requests of the same work. */
+/** Reads from the repository what to propose. `together` lists the pull requests of the same work. */
 export async function readProposal(
   git: Git,
-  { work, projectPath, branch, base }: OwnedWork,
+  { work, projectPath, branch, base, isUnchanged = false }: OwnedWork,
   together: readonly Linked[] = [],
 ): Promise<Proposal> {
+  if (isUnchanged) throw new NothingToPropose(`The work changed nothing in ${projectPath}, so there is nothing to propose.`);
   const repo = await openRepo(git, projectPath);
   if (!repo) throw new UserError(`${projectPath} is no git repository, so nothing can be pushed from it.`);
   const read = (args: readonly string[]) => repo.git.must(repo.root, args, { maxOutput: 200_000 });
@@ -71,7 +74,7 @@ export async function readProposal(
   };
 }
 
-/** The repository's own template for pull requests, as it was before the work. */
+/** The repository's own pull request template, as it was before the work. */
 async function templateOf(git: Git, root: string, base: string): Promise<string | undefined> {
   const listed = await git.run(root, ["ls-tree", "-z", "--name-only", "--full-tree", base, "--", ...PLACES]);
   const top = await git.run(root, ["ls-tree", "-z", "--name-only", "--full-tree", base]);

@@ -14,16 +14,16 @@ export interface PublishDeps {
   finder: ForgeFinder;
   pusher: Pusher;
   ask: PublishQuestion;
-  /** Takes secrets out of what is sent. */
+  /** Redacts secrets in what is sent. */
   clean: (text: string) => string;
-  /** Stores a change and tells of it. */
+  /** Stores a change and emits its event. */
   change: (id: string, change: Partial<PullRow>, also?: () => void) => PullRow;
   log: Log;
 }
 
 /**
- * Pushes a branch and opens its pull request, or brings the one that is there up to date. It looks at the forge before each
- * step, so that it can be begun again at any point: what is there already is not done twice.
+ * Pushes a branch and opens or updates its pull request. It checks the forge before each step, so it can safely be repeated at
+ * any point: what is already done is not done twice.
  */
 export function createPublisher({ rows, git, finder, pusher, ask, clean, change, log }: PublishDeps) {
   const { push, propose, label } = createForgeSteps({ rows, pusher });
@@ -40,7 +40,7 @@ export function createPublisher({ rows, git, finder, pusher, ask, clean, change,
     const row = rows.find(id);
     if (!row) return;
     const opening = openPlace(row.projectPath, signal);
-    // Both at once; where nothing is to be proposed, it does not matter what the forge says.
+    // Runs in parallel; if there is nothing to propose, the forge's answer does not matter.
     opening.catch(() => undefined);
     const read = await readProposal(git, owned, together(row));
     const proposal = { ...read, title: clean(read.title), body: clean(read.body) };
@@ -70,7 +70,7 @@ export function createPublisher({ rows, git, finder, pusher, ask, clean, change,
       change(id, { ...at, ...known, commit, state: "open", reason: null, approval: null });
       return;
     }
-    // What was allowed was this commit; a kill since then does not ask again.
+    // The person approved this commit; after a crash, they are not asked again.
     if (row.state !== "publishing" || row.commit !== commit) {
       const outgoing = { ...at, owner: row.owner.id, projectPath: row.projectPath, headRepo: place.headRepo, commit, files };
       const answer = await ask(
@@ -88,7 +88,8 @@ export function createPublisher({ rows, git, finder, pusher, ask, clean, change,
     const pull = await propose(situation, existing, row.draft ?? !owned.isApproved);
     change(id, { number: pull.number, url: pull.url, draft: pull.isDraft });
     const reason = await label(situation, pull);
-    // Those of the same work that are open already have to name a new one; that is settled with it, so that a kill loses nothing.
+    // The other open pull requests of the same work must link to a new one. They are marked in the same transaction, so a crash
+    // loses nothing.
     const toName =
       row.number === null ? rows.together(row.owner.id).filter((each) => each.id !== id && each.state === "open") : [];
     change(id, { state: pull.state, reason }, () => {

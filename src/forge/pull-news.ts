@@ -5,18 +5,22 @@ import { nameOf, type WatchNews } from "./rounds.ts";
 
 export interface PullWatcherDeps {
   pulls: Pick<Pulls, "saw">;
-  /** Tells people something, once a key. */
+  /** Notifies people, once per key. */
   tell: (news: WatchNews) => void;
 }
 
-/** Has people told what became of IO's pull requests: reviewed, red, merged, closed, opened again. */
+/** Notifies people about IO's pull requests: reviewed, check failed, in conflict, merged, closed or reopened. */
 export function createPullWatcher({ pulls, tell }: PullWatcherDeps): Pick<LookDeps, "onPull" | "onWord"> {
   return {
-    onPull(row, { state }) {
+    onPull(row, { state, base }, conflict = row.conflict) {
       if (state !== "open") tell({ text: `${nameOf(row)} was ${state}`, key: `${state}:${row.id}`, isUrgent: false });
       else if (row.state === "closed")
         tell({ text: `${nameOf(row)} was opened again`, key: `reopened:${row.id}:${row.updatedAt}`, isUrgent: false });
-      pulls.saw(row.id, { state });
+      if (state === "open" && row.state === "open" && conflict && !row.conflict) {
+        const text = oneLine(`${nameOf(row)} cannot be merged: it conflicts with ${base}`, 200);
+        tell({ text, key: `conflict:${row.id}:${row.updatedAt}`, isUrgent: true });
+      }
+      pulls.saw(row.id, { state, conflict });
     },
     onWord(row, { kind, by, text, key }) {
       const what = kind === "check" ? "is red" : text === "" ? `was reviewed by ${by}` : `was ${text} by ${by}`;

@@ -13,13 +13,16 @@ import { createPublisher, type PublishDeps } from "./publish.ts";
 export interface PullsDeps extends Omit<PublishDeps, "change"> {
   store: Store;
   emit: Emit;
-  /** The work of a run or a task in one of its projects; refuses what has no branch to propose. Undefined while it goes on. */
+  /**
+   * The work of a run or a task in one of its projects. Throws if it has no branch to propose; undefined while it is still
+   * running.
+   */
   workOf: (owner: PullRequest["owner"], part: number) => OwnedWork | undefined;
-  /** Whether nobody waits for it, so that what cannot be done now is tried until it can. */
+  /** Whether nobody waits for the pull request, so that temporary failures are retried until it succeeds. */
   isUnattended: (owner: string) => boolean;
-  /** How long a first new try waits. */
+  /** The delay before the first retry. */
   retryMs: () => number;
-  /** Where its own project is, and after it the others that it changed. */
+  /** The work's own project, followed by the other projects that it changed. */
   projectsOf: (owner: PullRequest["owner"]) => readonly string[];
 }
 
@@ -30,7 +33,7 @@ export interface PageOfPulls {
   before?: string | undefined;
 }
 
-/** The pull requests of runs and tasks: asked for, made once, and told. */
+/** The pull requests of runs and tasks: requests them, creates each once, and emits events about them. */
 export function createPulls(deps: PullsDeps) {
   const { store, rows, emit, workOf, projectsOf, finder } = deps;
   const change = (id: string, changed: Partial<PullRow>, also: () => void = () => {}): PullRow =>
@@ -50,7 +53,7 @@ export function createPulls(deps: PullsDeps) {
 
   function insert(owner: PullRequest["owner"], { draft, base, labels = [] }: PullOptions, at: Part): string {
     const id = newId("p");
-    // A branch that is named is one of the work's own project.
+    // The named base branch belongs to the work's own project.
     const wantedBase = at.part === 0 ? (base ?? null) : null;
     store.transaction(() => {
       rows.insert({ id, owner, ...at, draft: draft ?? null, wantedBase, labels });
@@ -59,7 +62,7 @@ export function createPulls(deps: PullsDeps) {
     return id;
   }
 
-  /** Has one of them made, or brought up to date if it is there. */
+  /** Starts creating one pull request, or updating it if it exists. */
   function bring(owner: PullRequest["owner"], options: PullOptions, at: Part): PullRequest {
     const existing = rows.together(owner.id).find(({ part }) => part === at.part);
     if (existing && !isSettled(existing.state)) return shown(existing);
@@ -79,14 +82,17 @@ export function createPulls(deps: PullsDeps) {
     return shown(known(existing.id));
   }
 
-  /** Each project of one piece of work, in the order of merging. */
+  /** The projects of one piece of work, in merge order. */
   const partsOf = ([own = "", ...others]: readonly string[], state: Part["state"]): Part[] => [
     ...others.map((projectPath, index) => ({ projectPath, part: index + 1, state })),
     { projectPath: own, part: 0, state },
   ];
 
   return {
-    /** Has the pull request of a run or task made, or brought up to date if there is one. */
+    /**
+     * Requests the pull requests of a run or task: missing ones are created, existing ones updated. Returns that of its own
+     * project.
+     */
     request(owner: PullRequest["owner"], options: PullOptions): PullRequest {
       const existing = rows.ofOwner(owner.id);
       if (existing && !isSettled(existing.state)) return shown(existing);
@@ -95,30 +101,32 @@ export function createPulls(deps: PullsDeps) {
         .map((at) => bring(owner, options, at))
         .at(-1)!;
     },
-    /** Says that a run which is about to begin is to end in a pull request. Refuses where that could not work. */
+    /** Plans the pull requests of a run that is about to start. Throws if the forge or its token cannot be found. */
     async plan({ id, projects }: { id: string; projects: readonly string[] }, options: PullOptions): Promise<void> {
       for (const path of projects) await finder.tokenFor(await finder.placeOf(path));
       for (const at of partsOf(projects, "planned")) insert({ kind: "run", id }, options, at);
     },
-    /** Takes a plan back, where its run could not begin. */
+    /** Removes the planned pull requests of a run that could not start. */
     forget(owner: string): void {
       for (const row of rows.together(owner)) if (row.state === "planned") rows.remove(row.id);
     },
     find: (id: string): PullRequest => shown(known(id)),
-    /** Told how a pull request is at the forge. */
-    saw(id: string, { state }: { state: "open" | "merged" | "closed" }): void {
+    /** Called with a pull request's state at the forge. */
+    saw(id: string, there: { state: "open" | "merged" | "closed"; conflict: boolean }): void {
       const row = rows.find(id);
-      if (!row || !isSettled(row.state) || row.state === state) return;
-      // What could not be pushed is not done because the pull request is still there.
-      if (state === "open" && row.state !== "closed") return;
-      change(id, { state, reason: null });
+      if (!row || !isSettled(row.state)) return;
+      // A failed push has not succeeded just because the pull request is still open.
+      const state = there.state === "open" && row.state !== "closed" ? row.state : there.state;
+      const conflict = there.state === "open" && there.conflict;
+      if (state === row.state && conflict === row.conflict) return;
+      change(id, { state, conflict, ...(state !== row.state && { reason: null }) });
     },
     list: (page: PageOfPulls): PullRequest[] => rows.list(page).map(shown),
-    /** All of one run or task, in the order of merging. */
+    /** All pull requests of a run or task, in merge order. */
     together: (owner: string): PullRequest[] => rows.together(owner).map(shown),
-    /** Whether one is being made or waits for a person. */
+    /** Whether a pull request is being created or waits for a person. */
     isBusy: (): boolean => rows.underWay().some(({ state }) => state !== "planned"),
-    /** To be told of everything that happens. */
+    /** Called with every event. */
     heard({ type, data }: Event): void {
       if (type !== "run.finished" || data.status === "interrupted") return;
       for (const row of rows.together(data.runId)) {
@@ -138,9 +146,12 @@ interface PullWorkDeps extends Pick<PullsDeps, "rows" | "workOf" | "clean" | "lo
   change: (id: string, changed: Partial<PullRow>) => PullRow;
 }
 
-/** Makes the pull requests that are wanted. Those of one piece of work come one after another, so that each can name the earlier. */
+/**
+ * Creates the requested pull requests. Those of one piece of work are created one after another, so that each can link to the
+ * earlier ones.
+ */
 function createPullWork({ rows, workOf, clean, log, publish, change, isUnattended, retryMs }: PullWorkDeps) {
-  /** How often those were tried in vain that are tried again. */
+  /** How often each pull request has been retried. */
   const tries = new Map<string, number>();
   const timers = new Set<NodeJS.Timeout>();
   const atWork = new Map<string, Promise<void>>();
@@ -148,14 +159,14 @@ function createPullWork({ rows, workOf, clean, log, publish, change, isUnattende
   const stopping = new AbortController();
   let isOpen = false;
 
-  /** Works on one, if its work has ended and nobody works on it already. */
+  /** Works on a pull request, unless it is settled or already being worked on. */
   function take(id: string): void {
     const row = rows.find(id);
     if (!row || !isOpen || isSettled(row.state) || atWork.has(id)) return;
     const owner = row.owner.id;
     const working = inTurn(owner, () => attempt(id)).finally(() => {
       atWork.delete(id);
-      // Those that were opened before have to name this one too.
+      // The ones opened earlier must link to this one too.
       for (const each of rows.together(owner)) if (each.state === "publishing") take(each.id);
     });
     atWork.set(id, working);
@@ -168,9 +179,9 @@ function createPullWork({ rows, workOf, clean, log, publish, change, isUnattende
       await make(row);
       tries.delete(id);
     } catch (error) {
-      // What was stopped is taken up by the next life.
+      // The next process resumes what was stopped.
       if (stopping.signal.aborted) return;
-      // Work on several repositories need not have changed each of them.
+      // Work on several repositories need not change all of them.
       if (error instanceof NothingToPropose && row.part > 0) return rows.remove(id);
       if (!(error instanceof UserError)) log.error("a pull request could not be made", { pull: id, error: messageOf(error) });
       const said = error instanceof UserError ? error.message : "something went wrong inside of IO; its log says what";
@@ -184,7 +195,7 @@ function createPullWork({ rows, workOf, clean, log, publish, change, isUnattende
     }
   }
 
-  /** Waits longer each time, and as long as the forge asks for. */
+  /** Retries after a delay that grows each time and is at least as long as the forge asks for. */
   function tryLater(id: string, retryAt: number | undefined): void {
     const tried = tries.get(id) ?? 0;
     tries.set(id, tried + 1);
@@ -212,7 +223,7 @@ function createPullWork({ rows, workOf, clean, log, publish, change, isUnattende
 
   return {
     take,
-    /** Takes up what an earlier life left. */
+    /** Resumes what an earlier process left unfinished. */
     start(): void {
       isOpen = true;
       for (const { id } of rows.underWay()) take(id);
@@ -226,7 +237,7 @@ function createPullWork({ rows, workOf, clean, log, publish, change, isUnattende
   };
 }
 
-/** One of the projects of a piece of work. */
+/** One project of a piece of work. */
 type Part = Pick<PullRow, "part" | "projectPath"> & { state: "planned" | "waiting" };
 
 function shown({ wantedBase: _base, round: _round, part: _part, draft, ...row }: PullRow): PullRequest {

@@ -9,37 +9,37 @@ import { removeTree } from "../process/remove-tree.ts";
 
 export interface PusherDeps {
   git: Git;
-  /** A folder that no command sees. */
+  /** A folder that no command can see. */
   scratch: string;
   clean: (text: string) => string;
 }
 
 export interface PushPlace {
-  /** The repository at the forge, without a login. */
+  /** The repository's URL at the forge, without credentials. */
   url: string;
   token: string;
   signal: AbortSignal;
 }
 
-/** `isRefused`: the forge said no; else nobody knows whether it took the commit. */
+/** With `isRefused`, the forge refused the push; otherwise nobody knows whether it took the commit. */
 export type Pushed = { commit: string } | { reason: string; isRefused: boolean };
 
 /**
- * The token comes by standard input and reaches git's question for a password through a pipe: it is in no argument, variable,
- * setting or file. Nothing of anybody else's is put into this text.
+ * The token arrives on standard input and is piped to git's credential helper, so it never appears in an argument, variable,
+ * setting or file. This script contains nothing that others wrote.
  */
 const WITH_TOKEN = `IFS= read -r token
 printf '%s\\n' "$token" | { exec 3<&0 </dev/null; exec "$@"; }`;
 const HELPER = `!f() { test "$1" = get && IFS= read -r token <&3 && printf 'username=x-access-token\\npassword=%s\\n' "$token"; }; f`;
 
-/** How git names a branch that was not taken. */
+/** Matches git's report of a rejected branch. */
 const REJECTED = /^!\t[^\t\n]*\t(.*)$/m;
 const PUSH_MS = 300_000;
 const LOOK_MS = 60_000;
 
 /**
- * Pushes commits over HTTP. Git works in an empty repository of its own that only borrows the project's objects, so that none of
- * the project's settings and hooks, which a model may have written, has a say in where the token goes.
+ * Pushes commits over HTTP. Git works in an empty repository of its own that only borrows the project's objects, so the
+ * project's settings and hooks, which a model may have written, cannot influence where the token goes.
  */
 export function createPusher({ git, scratch, clean }: PusherDeps) {
   async function withRepository<T>(work: (run: Run) => Promise<T>, { url, token, signal }: PushPlace): Promise<T> {
@@ -63,7 +63,7 @@ export function createPusher({ git, scratch, clean }: PusherDeps) {
   }
 
   return {
-    /** The commit that a branch is at there; undefined where there is no such branch. */
+    /** The remote commit of a branch; undefined if the branch does not exist. */
     head(branch: string, place: PushPlace): Promise<string | undefined> {
       return withRepository(async (run) => {
         const looked = await run(["ls-remote", "--", place.url, `refs/heads/${branch}`], { deadlineMs: LOOK_MS });
@@ -72,7 +72,7 @@ export function createPusher({ git, scratch, clean }: PusherDeps) {
         return /^([0-9a-f]{40,64})\trefs\/heads\//m.exec(looked.stdout)?.[1];
       }, place);
     },
-    /** Puts a commit on a branch there, never by force. */
+    /** Pushes a commit to a branch, never with force. */
     push({ branch, commit, objects }: { branch: string; commit: string; objects: string }, place: PushPlace): Promise<Pushed> {
       return withRepository(async (run) => {
         const args = ["push", "--porcelain", "--no-verify", "--", place.url, `${commit}:refs/heads/${branch}`];
@@ -83,8 +83,8 @@ export function createPusher({ git, scratch, clean }: PusherDeps) {
       }, place);
     },
     /**
-     * Brings the commits of a branch there into the objects of a project, and answers with the last one. No branch of the
-     * project moves, and its settings and hooks have no say; `known` is a commit that it has already.
+     * Fetches a remote branch into a project's object directory and returns its last commit. No branch of the project moves,
+     * and its settings and hooks have no effect. `known` is a commit that the project already has.
      */
     fetch(
       { branch, objects, known }: { branch: string; objects: string; known: string | null },
@@ -114,7 +114,7 @@ type Run = (args: readonly string[], options: { objects?: string; into?: string;
 
 const hostOf = (url: string) => new URL(url).host;
 
-/** What git and the forge say about a failure, in one line. */
+/** Why git or the forge failed, in one line. */
 function why({ ending, stdout, stderr }: Awaited<ReturnType<Git["run"]>>, clean: (text: string) => string): string {
   if (ending === "deadline") return "it took too long";
   if (ending === "aborted") return "it was stopped";

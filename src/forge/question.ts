@@ -3,21 +3,21 @@ import type { ApprovalRule, SquadSafety } from "../home/safety-config.ts";
 import type { Approvals } from "../tools/approvals/approvals.ts";
 import { isAllowedBy, ruleFor } from "../tools/approvals/rules.ts";
 
-/** By this name rules and approvals know that something is pushed and proposed. */
+/** The tool name by which rules and approvals refer to pushing and opening a pull request. */
 export const TOOL = "pull_request";
 
 export interface QuestionDeps {
   approvals: Pick<Approvals, "ask" | "use" | "waiting" | "rules">;
   config: () => ProtectionSettings & { approvalRules: readonly ApprovalRule[] };
-  /** What a squad of this project has set for itself. */
+  /** The safety settings of the squad that owns this project. */
   safetyOf: (projectPath: string) => SquadSafety;
-  /** Whether a watch set this run going: whoever set the watch up wants what it makes to be proposed. */
+  /** Whether a watch started this run: whoever set up the watch has already agreed to the pull request. */
   isWatched: (owner: string) => boolean;
 }
 
-/** What leaves the machine. */
+/** What leaves this machine. */
 export interface Outgoing {
-  /** The run or task. */
+  /** The ID of the run or task. */
   owner: string;
   projectPath: string;
   host: string;
@@ -32,9 +32,12 @@ export interface Outgoing {
 
 export type Answer = { allowed: true; use?: () => void } | { denied: string };
 
-/** Asks a person before something is pushed, where the mode or a rule wants that. Undefined: IO is being stopped, and the question waits. */
+/**
+ * Asks a person before anything is pushed, if the mode or a rule requires it. Returns undefined if IO is shutting down; the
+ * question then stays open.
+ */
 export function createPublishQuestion({ approvals, config, safetyOf, isWatched }: QuestionDeps) {
-  /** Why a person is asked; undefined where nobody has to be. */
+  /** Decides without a person, or returns why to ask one. */
   function judge({ owner, projectPath, host, repo }: Outgoing): Answer | { ask: string } {
     const settings = config();
     const own = safetyOf(projectPath);

@@ -7,13 +7,17 @@ import { isSettled } from "../protocol/pulls.ts";
 import type { PullRow, PullRows } from "../store/pulls.ts";
 import type { RoundRow, TriggerRow, WatchRow, WatchRows } from "../store/watches.ts";
 import { isPassing } from "./client.ts";
+import { isOfCommit } from "./failed-checks.ts";
 import type { Check, Forge, ThreadComment } from "./port.ts";
 import type { Pulls } from "./pulls.ts";
 import * as texts from "./round-text.ts";
 import { ifTaken, sayIfTaken, unlessDone } from "./say-once.ts";
 import { markOf } from "./text.ts";
 
-/** What came of a round in a run: what the engineer said, the commit in one of its projects if there is one, or why nothing of it counts. */
+/**
+ * The result of a round in a run: the engineer's reply, the commit in one of its projects if there is one, or why the result
+ * was refused.
+ */
 export type RoundResult = { reply: string; commit: string | null; refused: string | null };
 
 export interface RoundsDeps {
@@ -22,14 +26,14 @@ export interface RoundsDeps {
   pullRows: Pick<PullRows, "find" | "knownAt">;
   git: Git;
   clean: (text: string) => string;
-  /** Goes on with the work of an ended run, on its branch. */
+  /** Continues an ended run on its branch. */
   reopen: (run: string, round: { number: number; title: string; prompt: string; keepsTests: boolean }) => Promise<void>;
-  /** How a round of a run stands. */
+  /** The status or result of a run's round, for one of its projects. */
   resultOf: (run: string, round: number, part: number) => RoundResult | "not begun" | "under way";
   tell: (news: WatchNews) => void;
 }
 
-/** What people are told without asking, once a key. */
+/** A notification to people, sent once per key. */
 export interface WatchNews {
   text: string;
   key: string;
@@ -40,15 +44,20 @@ const LOG_TAIL = 8_000;
 const LINES_AROUND = 5;
 const OPEN: readonly RoundRow["state"][] = ["working", "publishing", "answering"];
 
-/** Begins a round for a pull request that something waits for. */
+/** Starts a round for a pull request that has waiting triggers. */
 function createRoundOpener(deps: RoundsDeps) {
   const { rows, tell } = deps;
 
   async function begin(watch: WatchRow, forge: Forge, pull: PullRow): Promise<void> {
-    const there = rows.ofNumber(watch, pull.number ?? 0).filter(isPullWork);
-    const waiting = there.filter(({ state }) => state === "waiting");
+    const known = rows.ofNumber(watch, pull.number ?? 0).filter(isPullWork);
     const earlier = rows.roundsOf(pull.owner.id);
-    if (pull.state !== "open" || waiting.length === 0 || earlier.some(({ state }) => OPEN.includes(state))) return;
+    if (pull.state !== "open" || earlier.some(({ state }) => OPEN.includes(state))) return;
+    const there = known.filter((each) => isOfCommit(each, pull));
+    for (const each of known)
+      if (["held", "waiting"].includes(each.state) && !there.includes(each))
+        rows.move(each.id, { state: "ignored", reason: "a newer commit was pushed before IO came to it" });
+    const waiting = there.filter(({ state }) => state === "waiting");
+    if (waiting.length === 0) return;
     const leave = (state: TriggerRow["state"], reason: string) => {
       for (const { id } of waiting) rows.move(id, { state, reason });
     };
@@ -63,12 +72,15 @@ function createRoundOpener(deps: RoundsDeps) {
       tell({ text: `IO gave up on ${nameOf(pull)} after ${counted.length} rounds`, key: `gave-up:${pull.id}`, isUrgent: true });
       return leave("given up", `${counted.length} rounds were worked on it, and no more are allowed`);
     }
-    const triggers = await stillThere(forge, pull, [...there.filter((each) => each.state === "asked"), ...waiting]);
+    const triggers = await stillThere(forge, pull, [
+      ...there.filter(({ state: is }) => is === "asked" || is === "held"),
+      ...waiting,
+    ]);
     if (!triggers.some((each) => each.state === "waiting")) return;
     const prompt = texts.roundPrompt(pull, await concerns(deps, forge, pull, triggers));
     const round = { id: newId("o"), watch: watch.id, pull: pull.id, run: pull.owner.id };
     rows.transaction(() => {
-      // Another watch may have begun one for another repository of the same run meanwhile.
+      // Meanwhile another watch may have started a round for another repository of the same run.
       const now = rows.roundsOf(round.run);
       if (now.some(({ state }) => OPEN.includes(state))) return;
       rows.beginRound({ ...round, count: now.length + 1, prompt, red: triggers.some(({ kind }) => kind === "check") });
@@ -76,7 +88,7 @@ function createRoundOpener(deps: RoundsDeps) {
     });
   }
 
-  /** Those that nobody has deleted since they were seen. */
+  /** The triggers whose comments nobody has deleted since. */
   async function stillThere(forge: Forge, pull: PullRow, triggers: readonly TriggerRow[]): Promise<TriggerRow[]> {
     const number = pull.number ?? 0;
     const [reviews, threads, comments] = await Promise.all([
@@ -100,8 +112,8 @@ function createRoundOpener(deps: RoundsDeps) {
 }
 
 /**
- * Works on pull requests again: what people wrote and which checks failed becomes one round of the run that made it. Each step is
- * on disk before it is taken and looks first what is there, so that it can be begun again after a crash.
+ * Works on pull requests again: people's comments and failed checks become one round of the run that made the pull request.
+ * Each step is recorded before it runs and first checks what already exists, so it can safely be repeated after a crash.
  */
 export function createRounds(deps: RoundsDeps) {
   const { rows, pulls, pullRows, reopen, resultOf, tell } = deps;
@@ -114,7 +126,7 @@ export function createRounds(deps: RoundsDeps) {
     });
   const concernsOf = ({ id, run }: RoundRow) => rows.ofRun(run).filter((each) => each.round === id);
 
-  /** One step further. */
+  /** Takes the next step of a round. */
   async function advance(forge: Forge, round: RoundRow): Promise<void> {
     const pull = pullRows.find(round.pull);
     if (!pull) return end(round, "failed", "failed", "its pull request is gone");
@@ -171,7 +183,7 @@ export function createRounds(deps: RoundsDeps) {
     end(round, "failed", "failed", oneLine([reason, unsaid].filter(Boolean).join("; "), 1_000));
   }
 
-  /** Answers each thread with the commit or with why not, and the rest in one comment below. */
+  /** Answers each thread with the commit or with why there is none, and everything else in one comment below. */
   async function answer(forge: Forge, pull: PullRow, round: RoundRow, { reply, commit }: RoundResult): Promise<void> {
     const number = pull.number ?? 0;
     const { each } = texts.readAnswers(reply);
@@ -192,19 +204,19 @@ export function createRounds(deps: RoundsDeps) {
     end(round, "done", "done", [done, ...new Set(unsaid.filter(Boolean))].join("; "));
   }
 
-  /** Takes one step of one pull request's work, whose failure is no reason to leave that of the others. */
+  /** Takes one step for one pull request. If it fails for good, the other pull requests still get their turn. */
   async function apart(work: () => Promise<void>, failed: (reason: string) => void): Promise<void> {
     try {
       await work();
     } catch (error) {
-      // What cannot be done now is tried again at the next turn.
+      // Temporary failures are retried at the next turn.
       if (isPassing(error) || !(error instanceof UserError)) throw error;
       failed(oneLine(deps.clean(error.message), 1_000));
     }
   }
 
   return {
-    /** Goes on with what is under way, and begins what waits. */
+    /** Starts rounds that are waiting, and continues those under way. */
     async step(watch: WatchRow, forge: Forge): Promise<void> {
       for (const pull of pullRows.knownAt(watch.host, watch.repo)) {
         const leave = (reason: string) => {
@@ -223,7 +235,7 @@ export function createRounds(deps: RoundsDeps) {
 }
 export type Rounds = ReturnType<typeof createRounds>;
 
-/** Answers in a thread unless that was done before; says why the forge does not take it. */
+/** Replies in a thread, unless that was already done. Returns why the forge does not accept the reply, if it does not. */
 async function replyOnce(
   forge: Forge,
   number: number,
@@ -244,7 +256,7 @@ async function replyOnce(
 export const isPullWork = ({ kind }: Pick<TriggerRow, "kind">): boolean => kind !== "label" && kind !== "mention";
 export const nameOf = ({ repo, number }: PullRow): string => `${repo}#${number}`;
 
-/** What is shown with each concern: the lines that it is about, or the end of the log. */
+/** Adds to each concern the lines that it refers to, or the end of the check's log. */
 async function concerns(
   { git, clean }: RoundsDeps,
   forge: Forge,
@@ -267,7 +279,7 @@ async function logOf(forge: Forge, check: Check): Promise<string> {
   return `The end of its log:\n${log.slice(-LOG_TAIL)}`;
 }
 
-/** The lines of the file that a comment stands at. */
+/** The lines of the file around a comment. */
 async function linesAt(
   git: Git,
   { projectPath, commit }: { projectPath: string; commit: string | null },

@@ -3,8 +3,8 @@ import type { Forge } from "./port.ts";
 import { markOf } from "./text.ts";
 
 /**
- * Comments on an issue or a pull request unless that was done before: IO finds its comment by the mark in it, also when it was
- * killed before it heard that the comment had arrived.
+ * Comments on an issue or pull request, unless that was already done. IO recognises its comment by the mark in it, even if it
+ * was killed before it knew that the comment had arrived.
  */
 export async function sayOnce(forge: Forge, number: number, mark: string, body: string): Promise<void> {
   const isSaid = async () => (await forge.comments(number)).some((each) => each.body.trimEnd().endsWith(markOf(mark)));
@@ -12,11 +12,14 @@ export async function sayOnce(forge: Forge, number: number, mark: string, body: 
   await unlessDone(() => forge.comment(number, body), isSaid);
 }
 
-/** The same where it is not what counts: says why it could not be said, as on an issue that is locked or gone. */
+/**
+ * Like `sayOnce` for a comment that may fail: returns why it could not be posted, for example because the issue is locked or
+ * gone.
+ */
 export const sayIfTaken = (forge: Forge, number: number, mark: string, body: string): Promise<string | undefined> =>
   ifTaken(() => sayOnce(forge, number, mark, body));
 
-/** Says why a forge does not take what is said. */
+/** Posts something, and returns why the forge does not accept it. Temporary failures are thrown. */
 export async function ifTaken(say: () => Promise<void>): Promise<string | undefined> {
   try {
     await say();
@@ -27,7 +30,7 @@ export async function ifTaken(say: () => Promise<void>): Promise<string | undefi
   }
 }
 
-/** Sends something, and looks whether it arrived where the answer was lost. */
+/** Sends something and, if the response was lost, checks whether it arrived. */
 export async function unlessDone(send: () => Promise<unknown>, isDone: () => Promise<boolean>): Promise<void> {
   try {
     await send();

@@ -5,13 +5,13 @@ import { checksInShort, checkWords, isProof } from "../protocol/check-words.ts";
 import type { CheckEvidence, Run } from "../protocol/runs.ts";
 import type { Task } from "../protocol/squads.ts";
 
-/** What a pull request proposes: the work of a run or a task, as its records have it. */
+/** The run or task that a pull request proposes, from the store. */
 export type Work = { kind: "run"; run: Run; evidence: CheckEvidence[] } | { kind: "task"; task: Task };
 
-/** One of the pull requests that belong to the same work. */
+/** One of the pull requests of the same work. */
 export interface Linked {
   projectPath: string;
-  /** The one that says it. */
+  /** Whether it is the pull request that contains the text. */
   isThis: boolean;
   repo: string | null;
   number: number | null;
@@ -21,13 +21,13 @@ export interface Linked {
 export interface TextParts {
   work: Work;
   projectPath: string;
-  /** All pull requests of the same work in the order of merging, this one among them; one alone is not told. */
+  /** All pull requests of the same work in merge order, including this one. If there is only one, the text does not list it. */
   together: readonly Linked[];
-  /** The subjects of the commits, newest first. */
+  /** The commit subjects, newest first. */
   commits: readonly string[];
-  /** What git says of the files that changed. */
+  /** The diffstat of the changed files. */
   files: string;
-  /** The tree that is pushed. */
+  /** The hash of the pushed tree. */
   tree: string;
   weakened: readonly Weakening[];
   template: string | undefined;
@@ -36,13 +36,13 @@ export interface TextParts {
 const LONGEST = 60_000;
 const MOST_OF_ISSUE = 6_000;
 
-/** By which IO knows a text of its own; who wrote it says nothing, since people lend it their tokens. */
+/** The mark by which IO recognises its own text. The author proves nothing, since people let IO use their tokens. */
 export const markOf = (owner: string): string => `<!-- io: ${owner} -->`;
 export const isMarked = (text: string): boolean => /<!-- io: [\w-]{1,100} -->/.test(text);
-/** Whether a comment is IO's own: its mark stands at the end, and not in what somebody quotes. */
+/** Whether a comment is IO's own: the mark is at its end, not inside a quotation. */
 export const isOwn = (text: string): boolean => /(?:^|\n)<!-- io: [\w-]{1,120} -->\s{0,10}$/.test(text);
 
-/** What a pull request says: what was asked, what was done, what is not proven, and the evidence. */
+/** The text of a pull request: what was asked, what was done, what is not proven, and the evidence. */
 export function pullText(parts: TextParts): string {
   const { work, weakened, template } = parts;
   const owner = work.kind === "run" ? work.run.id : work.task.id;
@@ -57,7 +57,10 @@ export function pullText(parts: TextParts): string {
   return `${body.length > room ? `${body.slice(0, room)}\n\n… cut off: it is longer than a pull request may be.` : body}\n\n${mark}\n`;
 }
 
-/** The template stays as it is; our words stand under its first heading that asks for them, or before it. */
+/**
+ * Inserts IO's text into a template: below its first heading that asks for a description, or in front of it. The template
+ * itself is unchanged.
+ */
 function inTemplate(template: string, first: readonly string[], own: readonly string[]): string {
   const lines = template.trimEnd().split("\n");
   const at = lines.findIndex((line) => /^#{1,6}\s.{0,200}\b(?:description|summary|changes?|what|overview)\b/i.test(line));
@@ -73,7 +76,7 @@ function asked(work: Work): string {
   return `## What was asked\n\n${named}${fenced(text.trim().slice(0, MOST_OF_ISSUE))}`;
 }
 
-/** What belongs together, and what has to be merged first. */
+/** Lists the pull requests that belong together, in the order in which to merge them. */
 function mergeOrder({ together }: TextParts): string {
   if (together.length < 2) return "";
   const lines = together.map((each, index) => {
@@ -88,10 +91,12 @@ function done({ commits, files }: TextParts): string {
   return `## What was done\n\n${fenced([...commits.slice(0, 20), "", files].join("\n").trim())}`;
 }
 
-/** Everything that a reader must not take for granted. */
+/** Lists everything that a reader must not take for granted. */
 function notProven({ work, projectPath, tree, weakened }: TextParts): string {
   const doubts =
-    work.kind === "run" ? doubtsOfRun(work.run, work.evidence, { tree, projectPath }) : doubtsOfTask(work.task, tree);
+    work.kind === "run"
+      ? doubtsOfRun(work.run, work.evidence, { tree, projectPath })
+      : doubtsOfTask(work.task, { tree, projectPath });
   if (weakened.length > 0) doubts.push("Tests or CI were changed, so that passing checks say less than before.");
   const told = doubts.length > 0 ? doubts.map((each) => `- ${oneLine(each, 1_000)}`).join("\n") : "Nothing that IO knows of.";
   return `## What is not proven\n\n${told}`;
@@ -118,12 +123,13 @@ function doubtsOfRun(
   return doubts;
 }
 
-function doubtsOfTask({ evidence: seen }: Task, tree: string): string[] {
+function doubtsOfTask({ evidence: seen }: Task, { tree, projectPath }: Pick<TextParts, "tree" | "projectPath">): string[] {
+  const left = (seen?.others?.find((each) => each.projectPath === projectPath) ?? seen)?.treeAfter;
   const doubts: string[] = [];
   if (seen?.proven !== true) doubts.push(seen?.verdict ? code(seen.verdict) : "No test was seen to pass after the last change.");
-  if (seen?.treeAfter && seen.treeAfter !== tree)
+  if (left && left !== tree)
     doubts.push(
-      `The branch was changed after the task: what was seen is of tree ${seen.treeAfter.slice(0, 12)}, the branch holds ${tree.slice(0, 12)}.`,
+      `The branch was changed after the task: what was seen is of tree ${left.slice(0, 12)}, the branch holds ${tree.slice(0, 12)}.`,
     );
   doubts.push("Nobody but the agent that wrote it has reviewed it.");
   return doubts;
@@ -173,14 +179,14 @@ const weakenedList = (weakened: readonly Weakening[]) =>
     .map(({ path, what }) => `- ${code(path)}: ${code(what)}`)
     .join("\n");
 
-/** A text of somebody's as nothing but text: it calls nobody, links nothing and closes no issue. */
+/** Quotes somebody's text as plain text: it mentions nobody, links to nothing and closes no issue. */
 export function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}text\n${text}\n${fence}`;
 }
 
-/** The same in a line. */
+/** Quotes somebody's text in one line, with the same guarantees as `fenced`. */
 export function code(text: string): string {
   const line = oneLine(text, 300).replaceAll("`", "'").replaceAll("|", "\\|");
   return line === "" ? "" : `\`${line}\``;
@@ -190,5 +196,5 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 
-/** One line for the title, without what would be taken for something else. */
+/** The title in one line. */
 export const titleOf = (subject: string): string => oneLine(subject, 200) || "Work of IO";

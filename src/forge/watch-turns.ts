@@ -4,6 +4,7 @@ import { oneLine } from "../lib/quoted.ts";
 import type { PullRows } from "../store/pulls.ts";
 import type { TriggerRow, WatchRow, WatchRows } from "../store/watches.ts";
 import { ForgeError, isPassing } from "./client.ts";
+import { recordChecks } from "./failed-checks.ts";
 import type { ForgeFinder } from "./find.ts";
 import type { IssueWork } from "./issue-work.ts";
 import { type LookMemory, lookAtRepository, newMemory } from "./look.ts";
@@ -19,14 +20,14 @@ export interface WatchTurnsDeps {
   pullRows: Pick<PullRows, "knownAt">;
   issueWork: IssueWork;
   rounds: Rounds;
-  /** Tells people something, once a key. */
+  /** Notifies people, once per key. */
   tell: (news: WatchNews) => void;
   pollMs: () => number;
   clean: (text: string) => string;
   log: Log;
 }
 
-/** What one process holds of a watched repository: the client with its ETags, and what was looked at. */
+/** What one process keeps for a watched repository: the client with its ETags, and what was seen. */
 interface Watching {
   forge: Forge;
   memory: LookMemory;
@@ -35,7 +36,7 @@ interface Watching {
 const LONGEST_PAUSE_MS = 15 * 60_000;
 const UNDER_WAY: readonly TriggerRow["state"][] = ["waiting", "claiming", "starting", "working"];
 
-/** What is done when it is a watched repository's turn: a look at the forge if one is due, then what rows wait for. */
+/** A watched repository's turn: polls the forge if that is due, then acts on what is waiting. */
 export function createWatchTurns(deps: WatchTurnsDeps) {
   const { rows, finder, pulls, pullRows, issueWork, rounds, tell, pollMs, clean, log } = deps;
   const watching = new Map<string, Watching>();
@@ -64,6 +65,10 @@ export function createWatchTurns(deps: WatchTurnsDeps) {
       ...{ watch, forge, memory, pulls: own },
       ...watcher,
       see: (trigger) => void rows.see(watch, { ...trigger, detail: { ...trigger.detail, text: clean(trigger.detail.text) } }),
+      onChecks(pull, checks) {
+        const cleaned = checks.map((check) => ({ ...check, name: clean(check.name) }));
+        if (watch.checks) recordChecks(rows, watch, pull, cleaned);
+      },
     });
     failures.delete(id);
     const now = Date.now();
@@ -77,7 +82,7 @@ export function createWatchTurns(deps: WatchTurnsDeps) {
     await rounds.step(watch, forge);
     for (const { id } of rows.open(watch.id).filter((each) => !isPullWork(each))) {
       let trigger = rows.trigger(id);
-      // Goes on until it has to wait for something.
+      // Continues until the trigger has to wait for something.
       for (let before: string | undefined; trigger && UNDER_WAY.includes(trigger.state) && trigger.state !== before; ) {
         before = trigger.state;
         trigger = await step(watch, forge, trigger);
@@ -89,7 +94,7 @@ export function createWatchTurns(deps: WatchTurnsDeps) {
     try {
       return await issueWork.step(watch, forge, trigger);
     } catch (error) {
-      // What cannot be done now is tried again at the next turn.
+      // Temporary failures are retried at the next turn.
       if (isPassing(error) || stopping.signal.aborted) throw error;
       if (!(error instanceof UserError)) log.error("work of a watch failed", { trigger: trigger.id, error: messageOf(error) });
       return issueWork.giveUp(forge, trigger, reasonOf(error));
@@ -99,7 +104,7 @@ export function createWatchTurns(deps: WatchTurnsDeps) {
   const reasonOf = (error: unknown) =>
     oneLine(clean(error instanceof UserError ? error.message : "something went wrong inside of IO; its log says what"), 2_000);
 
-  /** Waits longer after each failure, and as long as the forge asks for. */
+  /** Waits longer after each failure, and at least as long as the forge asks for. */
   function failed({ id }: WatchRow, error: unknown): void {
     if (!(error instanceof UserError))
       log.error("a watched repository could not be looked at", { watch: id, error: messageOf(error) });
@@ -117,7 +122,7 @@ export function createWatchTurns(deps: WatchTurnsDeps) {
     async take(id: string): Promise<void> {
       const watch = rows.find(id);
       if (watch?.state !== "on" || stopping.signal.aborted) return;
-      // After a failure, or where the forge asked for patience, nothing is asked of it before the next look.
+      // After a failure, or if the forge asked to wait, send no requests before the next poll.
       if (watch.problem !== null && !isDue(watch)) return;
       try {
         const here = await open(watch);
@@ -125,6 +130,19 @@ export function createWatchTurns(deps: WatchTurnsDeps) {
         await act(watch, here.forge);
       } catch (error) {
         if (!stopping.signal.aborted) failed(watch, error);
+      }
+    },
+    /** The current name of a watched repository; undefined if the forge cannot be asked. */
+    async nameOf(id: string): Promise<string | undefined> {
+      const watch = rows.find(id);
+      if (watch?.state !== "on" || (watch.problem !== null && !isDue(watch)) || stopping.signal.aborted) return undefined;
+      try {
+        const { forge } = await open(watch);
+        return (await forge.repository()).fullName;
+      } catch (error) {
+        // The next poll reports what is wrong.
+        if (error instanceof UserError || stopping.signal.aborted) return undefined;
+        throw error;
       }
     },
     forget: (id: string) => void watching.delete(id),

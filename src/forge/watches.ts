@@ -5,29 +5,33 @@ import { isFolder } from "../lib/is-folder.ts";
 import type { Log } from "../lib/log.ts";
 import type { Event } from "../protocol/events.ts";
 import type { NewWatch, Watch, WatchDetail } from "../protocol/watches.ts";
+import type { PullRow, PullRows } from "../store/pulls.ts";
 import type { TriggerRow, WatchRow, WatchRows } from "../store/watches.ts";
 import type { ForgeFinder } from "./find.ts";
+import { createRenamedWatches } from "./renamed-watches.ts";
 import { isDue, nextLook, type WatchTurns } from "./watch-turns.ts";
 
 export interface WatchesDeps {
   rows: WatchRows;
+  pullRows: Pick<PullRows, "knownAt">;
   finder: ForgeFinder;
   turns: WatchTurns;
-  /** The folder of a squad. */
+  /** Looks up a squad's folder. */
   squadProject: (slug: string) => string | undefined;
-  /** One conversation a host: each turn waits for the one before it. */
+  /** Runs the work for each host one at a time. */
   inTurn: (host: string, work: () => Promise<void>) => Promise<void>;
   log: Log;
 }
 
 const SHOWN_TRIGGERS = 50;
-/** Between two looks at a repository, however often its forge says that something happened. */
+/** The shortest time between two polls of a repository, no matter how often webhooks arrive. */
 const LEAST_PAUSE_MS = 1_000;
 
-/** Repositories that are looked at, so that issues become runs and pull requests are worked on again. */
-export function createWatches({ rows, finder, turns, squadProject, inTurn, log }: WatchesDeps) {
+/** Polls watched repositories, so that issues become runs and pull requests get further rounds. */
+export function createWatches({ rows, pullRows, finder, turns, squadProject, inTurn, log }: WatchesDeps) {
   const working = new Set<Promise<void>>();
   const queued = new Set<string>();
+  const renamed = createRenamedWatches({ turns, inTurn, log });
   let timer: NodeJS.Timeout | undefined;
   let isOpen = false;
 
@@ -37,7 +41,7 @@ export function createWatches({ rows, finder, turns, squadProject, inTurn, log }
     return row;
   }
 
-  /** Has a watch take its turn, after those of its host before it. */
+  /** Queues a watch behind the earlier turns of its host. */
   function enqueue({ id, host }: Pick<WatchRow, "id" | "host">): void {
     if (!isOpen || queued.has(id)) return;
     queued.add(id);
@@ -61,7 +65,7 @@ export function createWatches({ rows, finder, turns, squadProject, inTurn, log }
     const wait = Math.min(Math.max(0, Math.min(...waits) - Date.now()), 2 ** 31 - 1);
     timer = setTimeout(() => {
       for (const watch of rows.list()) if (watch.state === "on" && isDue(watch)) enqueue(watch);
-      // A timer may come a moment early.
+      // A timer may fire slightly early.
       plan();
     }, wait);
     timer.unref();
@@ -81,10 +85,10 @@ export function createWatches({ rows, finder, turns, squadProject, inTurn, log }
       const { projectPath, squad } = projectNamed(project, squadProject);
       const place = await finder.placeOf(projectPath);
       const { forge } = await finder.open(place);
-      // Says at once where the repository or the token is wrong.
+      // Fails now if the repository or the token is wrong.
       const repository = await forge.repository();
       if (repository.isArchived) throw conflict(`${place.host}/${place.repo} is archived.`);
-      // And where the token cannot tell who may set work going.
+      // Fails now if the token cannot read who may trigger work.
       await forge.permissionOf(place.repo.split("/", 1)[0] ?? "");
       const there = rows.at(place.host, place.repo);
       if (there)
@@ -102,10 +106,7 @@ export function createWatches({ rows, finder, turns, squadProject, inTurn, log }
       return shown(known(id));
     },
     list: (): Watch[] => rows.list().map(shown),
-    show(id: string): WatchDetail {
-      const watch = known(id);
-      return { ...shown(watch), triggers: rows.latest(watch.id, SHOWN_TRIGGERS).map(shownTrigger) };
-    },
+    show: (id: string): WatchDetail => detailOf(known(id), rows, pullRows),
     pause: (id: string): Watch => changeState(id, "paused"),
     resume: (id: string): Watch => changeState(id, "on"),
     remove(id: string): void {
@@ -114,20 +115,21 @@ export function createWatches({ rows, finder, turns, squadProject, inTurn, log }
       turns.forget(id);
       plan();
     },
-    /** Somebody says that something happened in a repository, which is then looked at. Says whether it is watched. */
+    /** Called by a webhook: polls the repository soon. Returns whether the repository is known to be watched. */
     nudge(host: string, repo: string): boolean {
-      const watch = rows.list().find((each) => each.host === host && each.repo.toLowerCase() === repo.toLowerCase());
-      if (watch?.state !== "on") return false;
-      const nextAt = soonestLook(watch);
-      if (nextAt !== undefined) rows.change(watch.id, { nextAt });
+      const there = rows.list().filter((each) => each.host === host && each.state === "on");
+      const name = repo.toLowerCase();
+      const watch = there.find((each) => each.repo.toLowerCase() === name) ?? renamed.known(there, name);
+      if (watch) hurry(rows, watch);
+      else if (there.length > 0) renamed.ask(there, name, (found) => hurry(rows, found, plan));
       plan();
-      return true;
+      return watch !== undefined;
     },
-    /** To be told of everything that happens: the end of a run and of a push are what rows wait for. */
+    /** Called with every event; triggers wait for the end of runs and for changes to pull requests. */
     heard({ type, data }: Event): void {
       if (type !== "run.finished" && type !== "pull.changed") return;
       const run = type === "run.finished" ? data.runId : data.owner.id;
-      // Several may wait for it: a run can have pull requests in several repositories.
+      // Several watches may wait for a run, since it can have pull requests in several repositories.
       const waiting = new Set(rows.ofRun(run).map((each) => each.watch));
       for (const watch of rows.list()) if (waiting.has(watch.id)) enqueue(watch);
     },
@@ -139,13 +141,22 @@ export function createWatches({ rows, finder, turns, squadProject, inTurn, log }
       isOpen = false;
       clearTimeout(timer);
       turns.stop();
-      await Promise.all(working);
+      await Promise.all([...working, renamed.close()]);
     },
   };
 }
 export type Watches = ReturnType<typeof createWatches>;
 
-/** When a watch may look at the earliest, if that is before it would anyway; not where the forge asked for patience. */
+function hurry(rows: WatchRows, watch: WatchRow, then: () => void = () => {}): void {
+  const nextAt = soonestLook(watch);
+  if (nextAt !== undefined) rows.change(watch.id, { nextAt });
+  then();
+}
+
+/**
+ * The earliest time at which a watch may poll, if that is sooner than planned; undefined after a failure or if the forge asked
+ * to wait.
+ */
 function soonestLook(watch: WatchRow): string | undefined {
   if (watch.problem !== null) return undefined;
   const soonest = watch.lookedAt === null ? 0 : Date.parse(watch.lookedAt) + LEAST_PAUSE_MS;
@@ -160,7 +171,14 @@ function shownTrigger({ id, watch, kind, number, by, state, reason, run, created
   return { id, watch, kind, number, by, state, reason, run, createdAt, updatedAt };
 }
 
-/** What a person names: a folder or a squad. */
+function detailOf(watch: WatchRow, rows: WatchRows, pullRows: WatchesDeps["pullRows"]): WatchDetail {
+  const pulls = pullRows.knownAt(watch.host, watch.repo).filter(({ state }) => state !== "closed");
+  return { ...shown(watch), triggers: rows.latest(watch.id, SHOWN_TRIGGERS).map(shownTrigger), pulls: pulls.map(shownPull) };
+}
+
+const shownPull = ({ number, url, base, state, conflict }: PullRow) => ({ number, url, base, state, conflict });
+
+/** Resolves what a person names: a folder or a squad. */
 function projectNamed(given: string, squadProject: WatchesDeps["squadProject"]): { projectPath: string; squad: string | null } {
   const ofSquad = isAbsolute(given) ? undefined : squadProject(given);
   if (ofSquad === undefined && !isAbsolute(given))

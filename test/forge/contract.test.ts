@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ForgeError } from "../../src/forge/client.ts";
 import { createGitea } from "../../src/forge/gitea.ts";
 import { createGitHub } from "../../src/forge/github.ts";
@@ -86,12 +86,26 @@ describe.each(KINDS)("a repository on $name", ({ dialect, create }) => {
     expect(await forge.findPull({ owner: "acme", branch: "io/work" }, "main")).toMatchObject({ state: "merged" });
   });
 
+  test("says whether a pull request can be merged, and of a draft nothing that is not known", async () => {
+    const pull = repo.pulls[0]!;
+    const before = { ...pull };
+    Object.assign(pull, { state: "open", mergedAt: null, title: "WIP: Greet", draft: true, mergeable: null });
+    expect(await forge.pull(2)).toMatchObject({ isDraft: true, isMergeable: null });
+    Object.assign(pull, { title: "Greet", draft: false, mergeable: false });
+    expect(await forge.pull(2)).toMatchObject({ isDraft: false, isMergeable: false });
+    pull.mergeable = true;
+    expect(await forge.pull(2)).toMatchObject({ isMergeable: true });
+    Object.assign(pull, before);
+  });
+
   test("brings reviews and their threads, and takes answers and comments", async () => {
     const at = "2026-01-02T03:04:05Z";
     repo.reviews.push({ id: 40, pull: 2, by: "ted", state: "changes", body: "not yet", commit: head, at });
     repo.threads.push({ id: 41, pull: 2, review: 40, by: "ted", body: "rename this", path: "a.ts", line: 3, at });
     expect(await forge.reviews(2)).toMatchObject([{ id: "40", verdict: "changes requested", body: "not yet", author: "ted" }]);
+    repo.reviews.push({ id: 42, pull: 2, by: "mona", state: "approved", body: "", commit: head, at });
     const [thread] = await forge.threads(2);
+    expect(double.calls.filter(({ what }) => what.endsWith("/reviews/42/comments"))).toEqual([]);
     expect(thread).toMatchObject({ id: "41", path: "a.ts", line: 3, body: "rename this", author: "ted", replyTo: null });
     await forge.reply(2, thread!, "done in abc");
     expect((await forge.threads(2)).at(-1)).toMatchObject({ body: "done in abc", author: "io-bot", path: "a.ts", line: 3 });
@@ -148,7 +162,7 @@ describe.each(KINDS)("a repository on $name", ({ dialect, create }) => {
     const limited: unknown = await forge.repository().catch((error: unknown) => error);
     expect(limited).toBeInstanceOf(ForgeError);
     expect(limited).toMatchObject({ kind: "limited", retryAt: expect.any(Number) });
-    // The same as a moment, and of a forge that is down for a while: it is asked once.
+    // A retry time given as a date, or by a forge that is down for a while, is also respected: only one request is made.
     const moment = new Date(Date.now() + 3_600_000).toUTCString();
     for (const status of [403, 429, 503])
       for (const after of [moment, "3600"]) {
@@ -161,6 +175,25 @@ describe.each(KINDS)("a repository on $name", ({ dialect, create }) => {
         expect({ status, after, told, times }).toMatchObject({ told: { kind: "limited" }, times: 1 });
         expect((told as ForgeError).retryAt).toBeGreaterThan(Date.now() + 3_000_000);
       }
+    // GitHub's other ways to limit requests: an exhausted budget, and limits stated only in the message.
+    const inAnHour = Math.ceil(Date.now() / 1_000) + 3_600;
+    const used = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(inAnHour) };
+    for (const { headers, message, patience } of [
+      { headers: used, message: "API rate limit exceeded", patience: 3_500_000 },
+      { headers: {}, message: "You have exceeded a secondary rate limit. Please wait.", patience: 50_000 },
+    ])
+      for (const ask of [() => forge.repository(), () => forge.comment(2, "while limited")]) {
+        times = 0;
+        double.instead = () => {
+          times += 1;
+          return { status: 403, headers, body: { message } };
+        };
+        const told: unknown = await ask().catch((error: unknown) => error);
+        expect({ message, told, times }).toMatchObject({ told: { kind: "limited" }, times: 1 });
+        expect((told as ForgeError).retryAt).toBeGreaterThan(Date.now() + patience);
+      }
+    double.instead = () => ({ status: 403, headers: { "x-ratelimit-remaining": "99" }, body: { message: "Not yours" } });
+    await expect(forge.repository()).rejects.toMatchObject({ kind: "forbidden" });
     double.instead = () => undefined;
   });
 
@@ -170,6 +203,28 @@ describe.each(KINDS)("a repository on $name", ({ dialect, create }) => {
     double.intercept = () => undefined;
     expect(repo.comments.filter(({ body }) => body === "lost answer")).toHaveLength(1);
   });
+});
+
+test("of GitHub's checks only those that failed by themselves count as failed; what was cancelled or waits for a person does not", async () => {
+  const { atTheEnd, end } = collectEndings();
+  onTestFinished(end);
+  const double = await startForge(gitHubDialect(), atTheEnd);
+  const project = makeProject({}, true, temporaryFolder(atTheEnd));
+  const commit = git(project, "rev-parse", "HEAD");
+  double.add("acme/widget", project);
+  const conclusions = {
+    ...{ success: "passed", neutral: "passed", skipped: "passed" },
+    ...{ failure: "failed", timed_out: "failed", startup_failure: "failed" },
+    ...{ cancelled: "undecided", stale: "undecided", action_required: "undecided" },
+  };
+  const check_runs = Object.keys(conclusions).map((name, index) => ({
+    ...{ id: 70 + index, name, status: "completed", conclusion: name, html_url: null },
+  }));
+  // GitHub sends more conclusions than its description lists.
+  double.instead = (what) => (what.endsWith("/check-runs") ? { status: 200, body: { check_runs } } : undefined);
+  const forge = createGitHub({ apiUrl: double.apiUrl, repo: "acme/widget", token: TOKEN });
+  const found = (await forge.checks(commit)).map(({ name, state }) => [name, state]);
+  expect(Object.fromEntries(found)).toEqual(conclusions);
 });
 
 test("Gitea tells a token without an administrator's rights who may write in a person's repository, and not in an organization's", async () => {

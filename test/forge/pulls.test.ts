@@ -29,7 +29,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(end);
 
-/** A project with its repository at the forge. */
+/** Creates a project and its repository on the forge. */
 function projectAt(
   repo: string,
   files: Record<string, string> = {},
@@ -68,7 +68,7 @@ const settled = (id: string) =>
     120_000,
   );
 
-/** Everything that a daemon wrote down, for a search. */
+/** The content of all files that a daemon has written, to be searched. */
 function written(folder: string): string {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
   return files
@@ -148,10 +148,13 @@ describe("a run's pull request", () => {
 });
 
 test("a run that is started with a pull request in mind opens it by itself, as a draft if it is not approved", async () => {
-  const project = projectAt("acme/other", { Makefile: "test:\n\t@true\n" });
+  const project = projectAt("acme/other", { Makefile: "test:\n\t@no-such-program\n" });
   const { id, outcome } = await endedRun(project, { pull: { labels: ["io"] } });
   const pull = await settled(id);
-  expect(pull).toMatchObject({ state: "open", owner: { kind: "run", id }, draft: outcome !== "approved", labels: ["io"] });
+  // The program that its check runs does not exist.
+  expect(outcome).toBe("untested");
+  expect(pull).toMatchObject({ state: "open", owner: { kind: "run", id }, draft: true, labels: ["io"] });
+  expect(double.repos["acme/other"]!.pulls).toMatchObject([{ draft: true }]);
   const refused = await daemon.json<ApiError>("POST", "/api/runs", {
     ...{ projectPath: makeProject({}, true, temporaryFolder(atTheEnd)), issue: "x", pull: {} },
   });
@@ -192,7 +195,7 @@ test("from a fork the branch goes to the fork, and the pull request is opened wh
   double.add("mona/source", project);
   git(project, "remote", "rename", "origin", "upstream");
   git(project, "remote", "add", "origin", `${double.url}/mona/source.git`);
-  // The token may push to the fork alone.
+  // The token may push only to the fork.
   double.repos["acme/source"]!.permissions["io-bot"] = "read";
   const run = await endedRun(project);
   const { id } = await daemon.json<PullRequest>("POST", "/api/pulls", { run: run.id });
@@ -201,7 +204,7 @@ test("from a fork the branch goes to the fork, and the pull request is opened wh
   expect(double.headOf("acme/source", run.branch!)).toBeUndefined();
   expect(double.repos["acme/source"]!.pulls).toMatchObject([{ head: run.branch, headRepo: "mona/source", base: "main" }]);
   expect(double.repos["mona/source"]!.pulls).toEqual([]);
-  // The same again finds it there.
+  // The same request again finds the existing pull request.
   const again = await daemon.json<PullRequest>("POST", "/api/pulls", { run: run.id });
   expect(await settled(again.id)).toMatchObject({ state: "open", number: 1 });
   expect(double.repos["acme/source"]!.pulls).toHaveLength(1);

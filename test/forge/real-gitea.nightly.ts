@@ -219,7 +219,7 @@ describe("a real Gitea that is watched", () => {
 
   test("a label becomes a run and a pull request; a review and a failed check are worked on, and a merge ends it", async () => {
     const project = await projectAt("loop");
-    // What the forge has now, and the project's folder has not.
+    // A commit on the forge that the project's folder does not have.
     const newer = await gitea.ask<{ commit: { sha: string } }>("mona", "POST", "/repos/acme/loop/contents/newer.txt", {
       ...{ content: Buffer.from("newer\n").toString("base64"), message: "newer", branch: "main" },
     });

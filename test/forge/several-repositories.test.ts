@@ -19,7 +19,7 @@ let double: ForgeDouble;
 let model: ModelServer;
 let home: string;
 let daemon: TestDaemon;
-/** The engineer's answers wait for this, where a test wants to act meanwhile. */
+/** The engineer's answers wait for this, so that a test can act in the meantime. */
 let held: Promise<void> = Promise.resolve();
 let asked = 0;
 const env = () => ({ ...providerEnvironment(model.url), GH_TOKEN: TOKEN });
@@ -29,7 +29,7 @@ beforeAll(async () => {
   model = await scriptedModel(
     play(({ role, prompt, afterTool, request }) => {
       if (role !== "engineer") return undefined;
-      // In a round the engineer goes on in the repository that was reviewed.
+      // In a round, the engineer continues in the repository that was reviewed.
       if (
         prompt.includes("Your work is proposed as pull request") ||
         prompt.includes("The project's checks on what you changed")

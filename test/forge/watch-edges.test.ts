@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PullRequest } from "../../src/protocol/pulls.ts";
 import type { Watch, WatchDetail } from "../../src/protocol/watches.ts";
-import { startDaemonProcess } from "../support/daemon.ts";
+import { runIo, startDaemonProcess } from "../support/daemon.ts";
 import { type Loop, type Proposed, startLoop } from "../support/forge/loop.ts";
 import { TOKEN } from "../support/forge/server.ts";
 import { now, openIssue, projectAt, setLabel, triggerOf } from "../support/forge/watched.ts";
@@ -23,7 +23,7 @@ afterEach(() => {
 
 const pushes = () => loop.double.changes().filter((what) => what === "POST git-receive-pack").length;
 const pullOf = ({ run }: Proposed) => loop.daemon().json<PullRequest>("GET", `/api/pulls/${run}`);
-/** The next round's engineer says something louder, which no round before it has said. */
+/** Counts the engineer's rounds: each writes something louder than all earlier ones. */
 let loudness = 0;
 const louder = () => {
   loudness += 1;
@@ -42,7 +42,7 @@ describe("while a pull request is open", () => {
     const { double } = loop;
     const deleted = loop.comment(pull, "ted", "Delete the whole project");
     const edited = loop.thread(pull, "mona", "Whisper it");
-    // A request for it is made between the look that sees them and the beginning of any work.
+    // This request is made after the comments were seen and before any work begins.
     double.intercept = async (what, when) => {
       if (when !== "before" || what !== `GET /repos/acme/edges/pulls/${pull.number}`) return undefined;
       const { triggers } = await loop.daemon().json<WatchDetail>("GET", `/api/watches/${pull.watch}`);
@@ -58,7 +58,7 @@ describe("while a pull request is open", () => {
     await loop.become(pull.watch, "the other", ({ kind, state }) => kind === "thread" && state === "done");
     expect(loop.asked("Delete the whole project")).toBe(0);
 
-    // An edit after the work counts for nothing, and says so.
+    // An edit after the work is ignored, and the trigger says so.
     const head = pull.head();
     pull.repo.threads.find(({ id }) => id === edited)!.body = "Shout it";
     loop.touch(pull.repo, pull.number);
@@ -69,6 +69,41 @@ describe("while a pull request is open", () => {
     expect(loop.asked("Shout it")).toBe(0);
     expect(pull.head()).toBe(head);
   }, 300_000);
+
+  test("one that conflicts with its base is told once, shown wherever it is shown, and no longer when that is settled", async () => {
+    const { double } = loop;
+    const row = pull.repo.pulls.find(({ number }) => number === pull.number)!;
+    const words = `acme/edges#${pull.number} cannot be merged: it conflicts with main`;
+    const show = () => loop.daemon().json<WatchDetail>("GET", `/api/watches/${pull.watch}`);
+    const changes = double.changes().length;
+    const { of, leave } = await loop.daemon().follow();
+    const times = () => of("news.told").filter(({ body }) => body.text === words).length;
+    // While a forge is still determining it, it says so, or briefly says no.
+    row.mergeable = false;
+    await loop.looks(pull.watch);
+    row.mergeable = true;
+    await loop.looks(pull.watch, 2);
+    expect((await show()).pulls).toMatchObject([{ number: pull.number, conflict: false }]);
+    expect(times()).toBe(0);
+    row.mergeable = false;
+    await until("the news", () => times() > 0, 60_000);
+    const told = await until("the conflict", async () => (await pullOf(pull)).conflict && pullOf(pull), 60_000);
+    expect(told).toMatchObject({ state: "open", reason: null, base: "main" });
+    expect((await runIo(["watch", "show", pull.watch], loop.home)).stdout).toContain(
+      `pull request #${pull.number} open, but in conflict with main: ${told.url}`,
+    );
+    expect((await runIo(["pr", pull.run], loop.home)).stdout).toContain("into main: open, but in conflict with main.");
+    row.mergeable = null;
+    await loop.looks(pull.watch, 4);
+    expect(await pullOf(pull)).toMatchObject({ conflict: true });
+    // People have to resolve the conflict: IO pushes and posts nothing.
+    expect(times()).toBe(1);
+    expect(double.changes().slice(changes)).toEqual([]);
+    row.mergeable = true;
+    await until("its end", async () => !(await pullOf(pull)).conflict, 60_000);
+    leave();
+    expect((await show()).pulls).toMatchObject([{ number: pull.number, state: "open", conflict: false }]);
+  }, 180_000);
 
   test("a comment that is edited while it waits is worked on once, with its new words", async () => {
     louder();
@@ -146,7 +181,7 @@ describe("while a pull request is open", () => {
     expect(pull.head()).toBe(theirs);
     expect(loop.said(pull).at(-1)).toMatch(/IO worked on this and pushed nothing:[\s\S]*Nothing was forced/);
     loop.double.intercept = () => undefined;
-    // Nor is what it could not push taken for done later.
+    // Nor is work that could not be pushed mistaken for done later.
     loop.touch(pull.repo, pull.number);
     await loop.looks(pull.watch, 2);
     expect(await pullOf(pull)).toMatchObject({ state: "failed" });

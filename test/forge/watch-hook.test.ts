@@ -21,7 +21,7 @@ let watch: Watch;
 beforeAll(async () => {
   double = await startForge(gitHubDialect(), atTheEnd);
   model = await scriptedModel(play(), undefined, atTheEnd);
-  // Nothing is looked at by itself during this test.
+  // Polling is effectively off during this test.
   const config = { mode: "auto", github: { apiUrl: double.apiUrl, pollMs: 86_400_000 }, forge: { webhookSecret: SECRET } };
   daemon = await startDaemonProcess(
     temporaryHome(config, atTheEnd),
@@ -38,7 +38,7 @@ const delivery = (repo: string, host = watch.host) =>
   JSON.stringify({ action: "labeled", repository: { full_name: repo, html_url: `https://${host}/${repo}` } });
 const signed = (body: string, secret = SECRET) => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
 
-/** As a forge sends it: without IO's token. */
+/** Delivers a webhook as a forge does: without IO's token. */
 async function deliver(body: string, signature: string | undefined = signed(body)) {
   const response = await fetch(`${daemon.url}/hooks/forge`, {
     method: "POST",
@@ -69,7 +69,7 @@ test("a signed delivery has the repository looked at at once; what it says is no
     ({ number, state }) => number === issue && state === "done",
   );
   expect((await show()).triggers.map(({ number, by }) => [number, by])).toEqual([[issue, "ted"]]);
-  // The same once more does nothing twice.
+  // The same delivery again has no further effect.
   const { lookedAt } = await show();
   expect((await deliver(claimed)).status).toBe(202);
   await until("another look", async () => (await show()).lookedAt !== lookedAt);
@@ -95,6 +95,32 @@ test("without the right signature nothing is looked at, and nothing is read", as
   expect((await deliver(delivery("acme/widget", "elsewhere.example"))).body).toEqual({ isWatched: false });
   expect(await show()).toMatchObject({ lookedAt, nextAt });
 });
+
+test("a delivery that names a renamed repository by its new name has it looked at, and a stranger is asked for once", async () => {
+  const other = projectAt(double, "acme/before", atTheEnd);
+  const { id } = await daemon.json<Watch>("POST", "/api/watches", { project: other, label: "io" });
+  const lookedAt = async () => (await daemon.json<Watch>("GET", `/api/watches/${id}`)).lookedAt;
+  const first = await until("the first look", async () => (await lookedAt()) ?? undefined);
+  double.rename("acme/before", "acme/after");
+  await deliver(delivery("acme/After"));
+  await until("the look after the renaming", async () => (await lookedAt()) !== first);
+  /** A look at the repository waits for all earlier requests to its forge. */
+  const anotherLook = async () => {
+    const before = await lookedAt();
+    expect((await deliver(delivery("acme/after"))).body).toEqual({ isWatched: true });
+    await until("another look", async () => (await lookedAt()) !== before);
+  };
+  const asked = () => double.calls.filter(({ what }) => /^GET \/repos\/acme\/\w+$/.test(what)).length;
+  const before = asked();
+  await deliver(delivery("acme/stranger"));
+  await anotherLook();
+  const once = asked();
+  expect(once).toBeGreaterThan(before);
+  for (let time = 0; time < 3; time += 1) await deliver(delivery("acme/stranger"));
+  await anotherLook();
+  expect(asked()).toBe(once);
+  await daemon.json("DELETE", `/api/watches/${id}`);
+}, 60_000);
 
 test("the secret is never shown, and without one there is nothing at the address", async () => {
   expect(JSON.stringify(await daemon.json("GET", "/api/config"))).not.toContain(SECRET);

@@ -53,7 +53,7 @@ test.each(KILLS)(
       const { branch } = await loop.daemon().json<PullRequest>("GET", `/api/pulls/${run}`);
       expect(repo.pulls.at(-1)).toMatchObject({ head: branch });
     }
-    // What was lost before the forge took it is sent again; what it took is not.
+    // A request that was lost before the forge accepted it is sent again; an accepted one is not.
     const sent = loop.double
       .changes()
       .slice(before.changes)

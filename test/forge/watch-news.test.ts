@@ -36,7 +36,7 @@ async function proposed(name: string): Promise<Proposed> {
   };
 }
 
-test("without a watch, too, people are told when a pull request is reviewed, red, closed, opened again and merged", async () => {
+test("without a watch, too, people are told when a pull request is reviewed, red, in conflict, closed, opened again and merged", async () => {
   const pull = await proposed("acme/news");
   const { number } = pull;
   loop.comment(pull, "reader", "Nobody asked me");
@@ -48,6 +48,8 @@ test("without a watch, too, people are told when a pull request is reviewed, red
   await loop.told(`acme/news#${number} is red: test (ubuntu)`);
 
   const [row] = pull.repo.pulls;
+  row!.mergeable = false;
+  await loop.told(`acme/news#${number} cannot be merged: it conflicts with main`);
   Object.assign(row!, { state: "closed", at: now() });
   await loop.told(`acme/news#${number} was closed`);
   Object.assign(row!, { state: "open", at: now() });
@@ -56,7 +58,7 @@ test("without a watch, too, people are told when a pull request is reviewed, red
   await loop.told(`acme/news#${number} was merged`);
   expect(await loop.daemon().json<PullRequest>("GET", `/api/pulls/${pull.run}`)).toMatchObject({ state: "merged" });
 
-  // Each of it once, nothing of strangers, and nothing is worked on or said there.
+  // Each piece of news is told once, nothing about strangers is told, and IO neither works nor posts there.
   const { of, leave } = await loop.daemon().follow({ lastEventId: "0" });
   await until("the merge", () => of("news.told").some(({ body }) => body.text === `acme/news#${number} was merged`), 60_000);
   const told = of("news.told").map(({ body }) => String(body.text));
@@ -65,7 +67,7 @@ test("without a watch, too, people are told when a pull request is reviewed, red
   expect(told.join("\n")).not.toContain("reader");
   expect(loop.said(pull)).toEqual(["Nobody asked me", "Louder, please"]);
   expect(loop.double.faults).toEqual([]);
-  // Once it is merged, nobody asks there any more.
+  // Once it is merged, the forge is no longer polled for it.
   const asked = () => loop.double.calls.filter(({ what }) => what.includes("/acme/news/")).length;
   const other = await loop.proposed("acme/other");
   const before = asked();

@@ -23,7 +23,7 @@ describe("a pull request of IO's", () => {
 
   test("a review of somebody with write rights is worked on in the same session and branch, checked, pushed and answered", async () => {
     const before = pull.head();
-    // The first try fails the project's own checks and is never pushed; the second mends it.
+    // The first attempt fails the project's own checks and is never pushed; the second fixes it.
     loop.setEngineer(({ prompt, afterTool }) => {
       if (prompt.includes("The project's checks on what you changed"))
         return afterTool
@@ -52,7 +52,7 @@ describe("a pull request of IO's", () => {
 
     const request = loop.model.requests.find(({ messages }) => JSON.stringify(messages.at(-1)).includes("Say it louder"))!;
     const messages = JSON.stringify(request.messages);
-    // What was said before is in the same conversation, and the comment stands between marks with the lines that it is about.
+    // The earlier conversation is included, and the comment is between markers together with the lines it refers to.
     expect(messages).toContain("Add a greeting");
     expect(messages).toMatch(
       /--- data ([0-9a-f]{12})\\nT1\.txt\\n\\nSay it louder\\n--- end\\nand mail.*?1: work of T1.*?--- end \1/,
@@ -60,6 +60,16 @@ describe("a pull request of IO's", () => {
     expect(messages).not.toContain("another language");
     await loop.told(`acme/loop#${pull.number} was reviewed by ted`);
   }, 300_000);
+
+  test("checks that were cancelled or skipped, or wait for a person, set nothing going", async () => {
+    const [before, said, asked] = [pull.head(), loop.said(pull).length, loop.asked("")];
+    for (const conclusion of ["cancelled", "action_required", "skipped", "neutral"])
+      loop.failCheck(pull, `${conclusion} check`, "", conclusion);
+    await loop.looks(pull.watch, 3);
+    const { triggers } = await loop.daemon().json<WatchDetail>("GET", `/api/watches/${pull.watch}`);
+    expect(triggers.filter(({ kind }) => kind === "check")).toEqual([]);
+    expect([pull.head(), loop.said(pull).length, loop.asked("")]).toEqual([before, said, asked]);
+  }, 120_000);
 
   test("a failed check comes back with the end of its log, and a weakened test is put back before anything is pushed", async () => {
     const before = pull.head();
@@ -169,7 +179,7 @@ describe("a daemon that is killed in a round", () => {
       const before = { changes: loop.double.changes().length, said: loop.said(pull).length, head: pull.head() };
       let id = 0;
       await loop.killedAt(what, moment, {
-        // Both are seen in one look, or in two rounds: either is right.
+        // Both may be found by one look, or lead to two rounds: either is correct.
         act() {
           id = loop.thread(pull, "ted", "Say it louder");
           loop.comment(pull, "mona", "And soon");

@@ -26,7 +26,7 @@ test.each([
   "after a red check, an engineer that %s is not pushed as green",
   async (name, command, found) => {
     const before = { head: pull.head(), pushes: pushes() };
-    // Each try does it again, with something else beside it.
+    // Each attempt repeats it, together with another change.
     loop.setEngineer(({ afterTool, prompt }) =>
       afterTool ? { say: "C1: done - all green" } : sh(`${command}; echo ${prompt.length} ${before.pushes} > x.txt`),
     );

@@ -20,7 +20,7 @@ let model: ModelServer;
 let home: string;
 let daemon: TestDaemon;
 const env = () => ({ ...providerEnvironment(model.url), GH_TOKEN: TOKEN });
-/** A trigger that IO has come to. */
+/** Waits for a trigger that IO has handled. */
 const seen = (watch: string, fits: Parameters<typeof triggerOf>[2]) =>
   triggerOf(
     () => daemon,
@@ -29,7 +29,7 @@ const seen = (watch: string, fits: Parameters<typeof triggerOf>[2]) =>
   );
 const show = (watch: string) => daemon.json<WatchDetail>("GET", `/api/watches/${watch}`);
 
-/** Waits until a watch has looked at its repository again. */
+/** Waits until a watch has polled its repository this many times more. */
 async function lookedAgain(watch: string, times = 2): Promise<void> {
   for (let time = 0; time < times; time += 1) {
     const { lookedAt } = await show(watch);
@@ -40,7 +40,7 @@ async function lookedAgain(watch: string, times = 2): Promise<void> {
 beforeAll(async () => {
   double = await startForge(gitHubDialect(), atTheEnd);
   model = await scriptedModel(play(), undefined, atTheEnd);
-  // In the mode auto a push is asked for, unless a watch set it going.
+  // In mode auto, a push needs approval unless a watch started the work.
   home = temporaryHome({ mode: "auto", github: { apiUrl: double.apiUrl, pollMs: 1_000 } }, atTheEnd);
   daemon = await startDaemonProcess(home, env(), atTheEnd);
 }, 120_000);
@@ -67,7 +67,7 @@ test("a label of somebody with write rights becomes one run and one pull request
   expect(ignored).toMatchObject({ state: "ignored", by: "reader", run: null, reason: "reader has no right to write here" });
   expect(repo.comments.map(({ issue, body }) => [issue, body.includes("IO works on this")])).toEqual([[wanted, true]]);
 
-  // What an issue says stands between marks that it cannot know.
+  // An issue's text is between markers that it cannot know.
   const asked = model.requests.map((request) => JSON.stringify(request.messages)).find((text) => text.includes("Say hello."))!;
   const mark = /--- begin ([0-9a-f]{16})/.exec(asked)?.[1];
   expect(asked.indexOf("Ignore all rules")).toBeGreaterThan(asked.indexOf(`--- begin ${mark}`));
@@ -78,7 +78,7 @@ test("a label of somebody with write rights becomes one run and one pull request
   expect(told.stdout).toContain(`#${wanted} label by ted: done, ${done.run}; pull request #${pull.number}`);
   expect(told.stdout).toContain(`#${strange} label by reader: ignored; reader has no right to write here`);
 
-  // An edit, and the same label again, set nothing going while the pull request is open.
+  // While the pull request is open, an edit or the same label again starts nothing.
   Object.assign(repo.issues[0]!, { body: "Say hello twice.", at: now() });
   setLabel(repo, wanted, "mona");
   expect(await seen(id, ({ by }) => by === "mona")).toMatchObject({
@@ -102,7 +102,7 @@ test("an idle repository answers with 304 alone, and a paused watch does not ask
   const { code, stdout } = await runIo(["watch", "remove", watch!.id], home);
   expect({ code, stdout: stdout.trim() }).toEqual({ code: 0, stdout: `Removed ${watch!.id}.` });
   expect((await runIo(["watch", "list"], home)).stdout).toContain("No repository is watched");
-  // What was done before is not done again by another watch of the same repository.
+  // Another watch on the same repository does not repeat earlier work.
   const again = await daemon.json<Watch>("POST", "/api/watches", { project: watch!.projectPath, label: "io" });
   await lookedAgain(again.id);
   expect(double.repos["acme/widget"]!.pulls).toHaveLength(1);
@@ -132,7 +132,7 @@ test("work starts from what the forge has now, whatever the project's folder has
   const bare = double.bareOf("acme/fresh");
   const newer = git(bare, "commit-tree", "-p", "main", "-m", "newer", git(bare, "rev-parse", "main^{tree}"));
   git(bare, "update-ref", "refs/heads/main", newer);
-  // Nobody has pushed this one, and nobody asked for it to be proposed.
+  // This commit was never pushed, and nobody asked to propose it.
   git(project, "commit", "-q", "--allow-empty", "-m", "mine alone");
   git(project, "config", `url.http://127.0.0.1:9/.insteadOf`, `${double.url}/`);
   git(project, "config", "credential.helper", `!f() { cat >> ${project}/caught; }; f`);
@@ -145,7 +145,7 @@ test("work starts from what the forge has now, whatever the project's folder has
   const proposed = git(bare, "log", "--format=%s", `main..${repo.pulls[0]!.head}`);
   expect(proposed).not.toContain("mine alone");
   expect(git(bare, "merge-base", "main", repo.pulls[0]!.head)).toBe(newer);
-  // The folder, its branches and its settings are as they were.
+  // The folder, its branches and its settings have not changed.
   expect(git(project, "rev-parse", "main")).toBe(mine);
   expect(existsSync(join(project, "caught"))).toBe(false);
   await daemon.json("DELETE", `/api/watches/${id}`);
@@ -156,7 +156,7 @@ test("of two IOs that watch one repository one works, and the other says so", as
   const repo = double.repos["acme/shared"]!;
   const issue = openIssue(repo, "Greet");
   setLabel(repo, issue, "mona");
-  // The other one has said so already; a claim of somebody without write rights would count for nothing.
+  // Another IO has already claimed the issue. A claim by somebody without write access would be ignored.
   const claim = (by: string, watch: string) =>
     repo.comments.push({
       id: 900 + repo.comments.length,

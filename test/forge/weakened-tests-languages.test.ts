@@ -11,7 +11,7 @@ import { SETTINGS } from "../support/weakenings/settings.ts";
 
 const cases: readonly Case[] = [...SCRIPTS, ...COMPILED, ...RUBY, ...SETTINGS];
 
-/** What is found in each case. All lie in folders of one repository, which is compared folder by folder. */
+/** The findings in each case. All cases are folders of one repository, which is compared folder by folder. */
 function judge(): Map<string, string[]> {
   const project = makeProject({ "README.md": "" });
   const put = (files: Files, index: number) => {

@@ -29,7 +29,7 @@ const BEFORE: Record<string, string> = {
   "src/greet.ts": 'export const greet = () => "hello";\nexpect(1);\n',
 };
 
-/** What is found when these files become this; null deletes one. */
+/** The findings after files are changed to this; null deletes one. */
 function found(changes: Record<string, string | null>): string[] {
   const project = makeProject(BEFORE);
   for (const [path, text] of Object.entries(changes)) {
@@ -112,7 +112,7 @@ test("neighbours of those are found: names that no runner knows, swallowed failu
   expect(found({ "tests/conftest.py": "def pytest_collection_modifyitems(items):\n    items[:] = []\n" })).toEqual([
     "tests/conftest.py: 1 test is skipped",
   ]);
-  // Renamed so that no runner picks it up, as git sees it and where the two are too different for it.
+  // Renamed so that no runner finds it: as a rename in git, and too different for git to recognize one.
   expect(found({ [ts]: null, "test/greet.ts": of(ts) })).toEqual([
     `test/greet.ts: it was ${ts}, which a test runner knows by its name`,
   ]);
@@ -151,10 +151,10 @@ test("neighbours of those are found: names that no runner knows, swallowed failu
   expect(found({ "pytest.ini": "[pytest]\naddopts = --deselect tests/test_greet.py\n" })).toEqual([
     "pytest.ini: the settings of a test runner were changed",
   ]);
-  // An expected value on a line of its own, and a test that ends before it asks.
+  // An expected value on its own line, and a test that ends before its assertions.
   expect(found({ [long]: of(long).replace('"hello you"', '"bye"') })).toEqual([`${long}: an expected value was changed`]);
   expect(found({ [ts]: of(ts).replace("{\n", "{\n  return;\n") })).toEqual([`${ts}: a test ends early`]);
-  // What git does not show line by line: a zero byte, or an attribute.
+  // Files that git does not show line by line, because of a zero byte or an attribute.
   expect(found({ [ts]: `\0${of(ts)}` })).toEqual([`${ts}: a file with tests was made unreadable`]);
   expect(found({ ".gitattributes": "*.test.ts -diff\n", [ts]: of(ts).replace(/test\("parts"[\s\S]*$/, "") })).toEqual([
     `${ts}: a file with tests was made unreadable`,
@@ -164,7 +164,7 @@ test("neighbours of those are found: names that no runner knows, swallowed failu
 
 test("a change that is too large to be read whole is not taken for a harmless one", async () => {
   const project = makeProject(BEFORE);
-  // Ordered before the test and after it, so that the test's lines stand in the middle.
+  // Sorted before and after the test, so that the test's lines are in the middle of the diff.
   for (const name of ["a.txt", "z.txt"]) writeFileSync(join(project, name), "padding of a line\n".repeat(130_000));
   writeFileSync(join(project, "test/greet.test.ts"), "");
   git(project, "add", "-A");
