@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { pathToFileURL } from "node:url";
 import { Client, ProtocolError, SdkError, SdkErrorCode, type Transport, UnauthorizedError } from "@modelcontextprotocol/client";
+import type { FormAnswer } from "../protocol/person-form.ts";
 import { canonical } from "../tools/audit.ts";
 import type { CallResult } from "./results.ts";
 import { schemaTrouble } from "./schema.ts";
@@ -31,6 +32,8 @@ export interface Connection {
   /** Whether a call failed because the server is gone or no longer knows this connection. */
   isLost(error: unknown): boolean;
   wantsLogin(error: unknown): boolean;
+  /** Whether the server turned a call away before it did anything: without a login, or with a session that it has ended. */
+  wasTurnedAway(error: unknown): boolean;
   close(): Promise<void>;
 }
 
@@ -38,6 +41,8 @@ export interface CallOptions {
   signal: AbortSignal;
   timeoutMs: number;
   onProgress?: (text: string) => void;
+  /** Answers what the server asks a person while the call runs. */
+  onForm: (asked: unknown, signal: AbortSignal) => Promise<FormAnswer>;
 }
 
 export interface ConnectDeps {
@@ -58,6 +63,8 @@ const PROBE_MS = 3_000;
 /** The most tools of one server that are read, and the total length of their descriptions and schemas. */
 export const MOST_TOOLS = 128;
 const MOST_PAGES = 20;
+/** How often a server may ask a person within one call. */
+const MOST_QUESTIONS = 5;
 const LONGEST_LIST = 60_000;
 const LONGEST_DESCRIPTION = 1_500;
 /** The longest that a call may take, even while it reports progress. */
@@ -81,14 +88,20 @@ async function open(deps: ConnectDeps, mode: "auto" | "legacy"): Promise<Connect
   const client = new Client(
     { name: "io", version },
     {
-      capabilities: root === null ? {} : { roots: {} },
+      capabilities: { elicitation: { form: {} }, ...(root !== null && { roots: {} }) },
       versionNegotiation: { mode, probe: { timeoutMs: PROBE_MS } },
       // Servers' schemas are not compiled: a malicious one could take for ever.
       jsonSchemaValidator: { getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }) },
-      inputRequired: { autoFulfill: false },
+      inputRequired: { maxRounds: MOST_QUESTIONS },
     },
   );
   if (root !== null) client.setRequestHandler("roots/list", () => ({ roots: [{ uri: pathToFileURL(root).href }] }));
+  const asking = new Set<CallOptions["onForm"]>();
+  client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }) => {
+    // While several calls run, nobody knows to which of them the question belongs.
+    const [onForm, ...others] = asking;
+    return onForm && others.length === 0 ? onForm(params, mcpReq.signal) : { action: "decline" };
+  });
   client.setNotificationHandler("notifications/tools/list_changed", onToolsChanged);
   let isOpen = false;
   client.onclose = () => {
@@ -115,28 +128,81 @@ async function open(deps: ConnectDeps, mode: "auto" | "legacy"): Promise<Connect
       listTools(client, within, wanted).catch((error: unknown) => {
         throw explained(error, transport);
       }),
-    async call(name, args, { signal: ends, timeoutMs, onProgress }) {
-      const result = await client.request(
-        { method: "tools/call", params: { name, arguments: args } },
-        {
-          signal: ends,
-          timeout: timeoutMs,
-          maxTotalTimeout: LONGEST_CALL_MS,
-          resetTimeoutOnProgress: true,
-          onprogress: ({ progress, total, message }) =>
-            onProgress?.([`${progress}${total === undefined ? "" : ` of ${total}`}`, message].filter(Boolean).join(": ")),
-        },
+    async call(name, args, { signal: ends, timeoutMs, onProgress, onForm }) {
+      const silence = createSilence(timeoutMs);
+      const over = new AbortController();
+      const onAsked = oneAtATime((asked, signal) =>
+        silence.without(() => onForm(asked, AbortSignal.any([signal, ends, over.signal]))),
       );
-      return result as CallResult;
+      asking.add(onAsked);
+      try {
+        const result = await client.request(
+          { method: "tools/call", params: { name, arguments: args } },
+          {
+            signal: AbortSignal.any([ends, silence.signal]),
+            ...{ timeout: LONGEST_CALL_MS, maxTotalTimeout: LONGEST_CALL_MS },
+            onprogress({ progress, total, message }) {
+              silence.begin();
+              onProgress?.([`${progress}${total === undefined ? "" : ` of ${total}`}`, message].filter(Boolean).join(": "));
+            },
+          },
+        );
+        return result as CallResult;
+      } catch (error) {
+        throw silence.signal.aborted && !ends.aborted ? silence.signal.reason : error;
+      } finally {
+        silence.end();
+        over.abort();
+        asking.delete(onAsked);
+      }
     },
     isLost: (error) =>
       !(transport instanceof StdioTransport) &&
       !(error instanceof ProtocolError) &&
       !(error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout),
     wantsLogin: isLoginError,
+    wasTurnedAway: (error) => isLoginError(error) || hasStatus(error, 404),
     async close() {
       isOpen = false;
       await client.close();
+    },
+  };
+}
+
+/** Shows a person one form at a time and only a few in all, so that a server cannot flood them with forms. */
+function oneAtATime(onForm: CallOptions["onForm"]): CallOptions["onForm"] {
+  let asked = 0;
+  let isOpen = false;
+  return async (form, signal) => {
+    asked += 1;
+    if (isOpen || asked > MOST_QUESTIONS) return { action: "decline" };
+    isOpen = true;
+    return onForm(form, signal).finally(() => {
+      isOpen = false;
+    });
+  };
+}
+
+/** Aborts when a server is silent for this long. The timer stops while a person is being asked. */
+function createSilence(ms: number) {
+  const stop = new AbortController();
+  const late = () => stop.abort(new SdkError(SdkErrorCode.RequestTimeout, `it was silent for ${ms / 1_000} s`));
+  let timer = setTimeout(late, ms);
+  let isOver = false;
+  const begin = () => {
+    clearTimeout(timer);
+    if (!isOver) timer = setTimeout(late, ms);
+  };
+  return {
+    signal: stop.signal,
+    begin,
+    end(): void {
+      isOver = true;
+      clearTimeout(timer);
+    },
+    async without<T>(work: () => Promise<T>): Promise<T> {
+      clearTimeout(timer);
+      return work().finally(begin);
     },
   };
 }
@@ -197,6 +263,11 @@ const describedBy = (tool: Omit<ServerTool, "hash">): ServerTool => ({
 /** Whether a server requires a login, or rejects the current one. */
 export function isLoginError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  return error instanceof UnauthorizedError || hasStatus(error, 401) || isLoginError(error.cause);
+}
+
+function hasStatus(error: unknown, wanted: number): boolean {
+  if (!(error instanceof Error)) return false;
   const { data, status } = error as Error & { data?: { status?: unknown }; status?: unknown };
-  return error instanceof UnauthorizedError || data?.status === 401 || status === 401 || isLoginError(error.cause);
+  return data?.status === wanted || status === wanted;
 }

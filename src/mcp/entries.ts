@@ -45,7 +45,10 @@ export function projectEntries(folder: string): Entry[] {
   const found = new Map<string, Entry>();
   for (const { from, name: file, key } of FILES) {
     const text = smallTextAt(join(folder, file), LONGEST_FILE);
-    const servers = text === undefined ? {} : serversIn(text, key);
+    const { servers = {}, trouble } = text === undefined || text.trim() === "" ? {} : serversIn(text, key);
+    // Stands in the list for its servers, so that they do not seem to be gone.
+    const unreadable = { config: undefined, hash: "", trouble: `${file} ${trouble}, so its servers are not known` };
+    if (trouble !== undefined) found.set(file, { ...unreadable, key: `${from}:${folder}:`, name: file, from, project: folder });
     for (const [name, written] of Object.entries(servers).slice(0, MOST_SERVERS)) {
       if (found.has(name) || !/^[^\p{C}]{1,64}$/u.test(name)) continue;
       found.set(name, { ...entryOf(written), key: `${from}:${folder}:${name}`, name, from, project: folder });
@@ -54,13 +57,14 @@ export function projectEntries(folder: string): Entry[] {
   return [...found.values()];
 }
 
-function serversIn(text: string, key: string): Record<string, unknown> {
+function serversIn(text: string, key: string): { servers?: Record<string, unknown>; trouble?: string } {
   const read = parseJson(withoutComments(text));
-  const servers = "value" in read && isRecord(read.value) ? read.value[key] : undefined;
-  return isRecord(servers) ? servers : {};
+  if ("trouble" in read) return read;
+  const servers = isRecord(read.value) ? read.value[key] : undefined;
+  return isRecord(servers) ? { servers } : {};
 }
 
-/** Other programs store keys of their own in these files. */
+/** Reads one entry. Unknown keys are ignored, since other programs store their own in these files. */
 function entryOf(written: unknown): Pick<Entry, "config" | "trouble" | "hash"> {
   const known = isRecord(written) ? Object.fromEntries(Object.entries(written).filter(([name]) => KNOWN.has(name))) : written;
   const read = McpServerConfig.safeParse(known);

@@ -1,5 +1,6 @@
 import type { Log } from "../lib/log.ts";
 import { named } from "../lib/quoted.ts";
+import { mcpArguments } from "../protocol/mcp-command.ts";
 import type { State } from "../store/state.ts";
 import type { ServerTool, ToolList } from "./connection.ts";
 import type { Entry } from "./entries.ts";
@@ -75,7 +76,7 @@ export function createKnownTools({ entry, state, clean, log }: KnownToolsDeps) {
       const held = withheld();
       const names = held.slice(0, 10).map((name) => named(name, 60));
       const more = held.length > names.length ? ` and ${held.length - names.length} more` : "";
-      const changed = `withheld, because they are new or changed since they were accepted: ${names.join(", ")}${more}; io mcp enable shows and accepts them`;
+      const changed = `withheld, because they are new or changed since they were accepted: ${names.join(", ")}${more}; io mcp enable ${mcpArguments(entry())} shows and accepts them`;
       return [...(held.length > 0 ? [changed] : []), ...notes.slice(0, 5)].join("; ") || null;
     },
   };

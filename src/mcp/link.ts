@@ -2,6 +2,7 @@ import type { Transport } from "@modelcontextprotocol/client";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/quoted.ts";
+import { LOGIN_EXPIRED, mcpArguments } from "../protocol/mcp-command.ts";
 import type { Connection, ToolList } from "./connection.ts";
 import type { Entry } from "./entries.ts";
 import { plain } from "./results.ts";
@@ -13,6 +14,8 @@ export interface LinkDeps {
   openTransport: (entry: Entry) => Promise<() => Transport>;
   onTools: (list: ToolList) => void;
   onEnd: () => void;
+  /** Whether a person has logged in to the server before. */
+  wasLoggedIn?: ((entry: Entry) => boolean) | undefined;
   clean: (text: string) => string;
   log: Log;
   now?: (() => number) | undefined;
@@ -33,7 +36,8 @@ const LONGEST_WHY = 600;
 const REFRESH_MS = 300;
 
 /** The connection to one server, opened when needed, with backoff after failures. */
-export function createLink({ entry, version, openTransport, onTools, onEnd, clean, log, now = Date.now }: LinkDeps) {
+export function createLink(deps: LinkDeps) {
+  const { entry, version, openTransport, onTools, onEnd, wasLoggedIn, clean, log, now = Date.now } = deps;
   let connection: Connection | undefined;
   let starting: Promise<Connection> | undefined;
   let failure: Failure | undefined;
@@ -55,7 +59,8 @@ export function createLink({ entry, version, openTransport, onTools, onEnd, clea
     log.warn("an MCP server is not there", { server: entry().name, why: failure.why });
   }
 
-  const wantsLogin = () => `it wants a login: io mcp login ${entry().name}`;
+  const wantsLogin = () =>
+    `${wasLoggedIn?.(entry()) ? `${LOGIN_EXPIRED}, and ` : ""}it wants a login: io mcp login ${mcpArguments(entry())}`;
 
   async function begin(): Promise<Connection> {
     const { connect, isLoginError, START_MS } = await import("./connection.ts");

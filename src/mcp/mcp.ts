@@ -28,7 +28,7 @@ export interface McpDeps extends PoolDeps {
 /** The user's MCP servers: those of config.json, of projects and of editors, if a person enabled them. */
 export function createMcp({ servers, setDisabled, mayStart, logins, addressOf, ...deps }: McpDeps) {
   const { state } = deps;
-  const pool = createPool(deps);
+  const pool = createPool({ ...deps, wasLoggedIn: logins.wasLoggedIn });
   const isTrusted = (entry: Entry) => state.get(trustKey(entry)) === entry.hash;
   const lent = createLent({ pool, isTrusted, mayStart });
   let isClosed = false;

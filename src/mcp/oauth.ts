@@ -26,6 +26,8 @@ interface StoredLogin {
   client?: StoredOAuthClientInformation | undefined;
   tokens?: StoredOAuthTokens | undefined;
   discovery?: OAuthDiscoveryState | undefined;
+  /** Stays when the tokens have expired. */
+  wasLoggedIn?: boolean | undefined;
   /** The redirect URL that the registration is valid for. */
   redirectUrl?: string;
 }
@@ -75,7 +77,7 @@ export function createLogins({ state, callbackUrl, hide, now = Date.now }: Login
       saveTokens(tokens) {
         hide(tokens.access_token);
         hide(tokens.refresh_token);
-        keep(entry, { tokens });
+        keep(entry, { tokens, wasLoggedIn: true });
       },
       redirectToAuthorization(url) {
         const waiting = attempt();
@@ -99,14 +101,14 @@ export function createLogins({ state, callbackUrl, hide, now = Date.now }: Login
   return {
     /** Gives a connection its token; undefined for a server without a login. */
     providerOf: (entry: Entry) => (read(entry).tokens === undefined ? undefined : providerFor(entry)),
+    /** Whether somebody has logged in, and not out again; the login may have expired. */
+    wasLoggedIn: (entry: Entry): boolean => read(entry).wasLoggedIn === true,
     /** Asks the server where a person logs in. The attempt is valid for ten minutes. */
     async begin(entry: Entry, url: string): Promise<string> {
       for (const [nonce, { until }] of attempts) if (until < now()) attempts.delete(nonce);
-      const before = read(entry);
-      state.set(
-        keyOf(entry),
-        JSON.stringify(before.redirectUrl === callbackUrl() ? { client: before.client, redirectUrl: before.redirectUrl } : {}),
-      );
+      const { client: registered, redirectUrl, wasLoggedIn } = read(entry);
+      const registration = redirectUrl === callbackUrl() ? { client: registered, redirectUrl } : {};
+      state.set(keyOf(entry), JSON.stringify({ ...registration, wasLoggedIn } satisfies StoredLogin));
       const nonce = randomBytes(24).toString("base64url");
       const attempt: Attempt = { entry, verifier: "", until: now() + PATIENCE_MS };
       attempts.set(nonce, attempt);

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { StringDecoder } from "node:string_decoder";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { parseJSONRPCMessage } from "@modelcontextprotocol/client";
 import { messageOf } from "../lib/errors.ts";
@@ -12,6 +14,9 @@ const KEPT_ERRORS = 2_000;
 /** How long a server may take to end after its stdin was closed. */
 const GRACE_MS = 1_000;
 
+/** How long to read what a server wrote before it ended. */
+const LAST_WORDS_MS = 500;
+
 /** The ending of a server that was stopped on purpose. */
 export const STOPPED = "it was stopped";
 
@@ -19,6 +24,13 @@ export interface ProgramSpec {
   argv: readonly [string, ...string[]];
   cwd: string;
   env: NodeJS.ProcessEnv;
+}
+
+/** A busy process runs its timers before it reads pending output. */
+async function lastWords(): Promise<void> {
+  await sleep(LAST_WORDS_MS);
+  await setImmediate();
+  await setImmediate();
 }
 
 /** A server that IO starts as a program, in its own process group, which ends with the connection. */
@@ -61,17 +73,19 @@ export class StdioTransport implements Transport {
       child.once("spawn", started);
       this.#ended = new Promise((ended) => {
         child.once("error", () => ended());
+        const finish = (why: string) => {
+          this.ending ??= why;
+          child.stdout?.destroy();
+          child.stderr?.destroy();
+          this.onclose?.();
+          ended();
+        };
         child.once("exit", (code, signal) => {
-          this.ending ??= signal ? `it was ended by ${signal}` : `it ended with the exit code ${code}`;
           // Its child processes must end with it.
           killGroup(child.pid);
-          // Delivers its last output first.
-          setImmediate(() => {
-            child.stdout?.destroy();
-            child.stderr?.destroy();
-            this.onclose?.();
-            ended();
-          });
+          const why = signal ? `it was ended by ${signal}` : `it ended with the exit code ${code}`;
+          // Delivers its last output first. A process that left its group could hold the pipes open.
+          void Promise.race([once(child, "close").catch(() => undefined), lastWords()]).then(() => finish(why));
         });
       });
       child.stdin?.on("error", (error) => this.onerror?.(error));
@@ -83,7 +97,7 @@ export class StdioTransport implements Transport {
     });
   }
 
-  /** Messages are lines. */
+  /** Reads messages from stdout, one per line. */
   #read(child: ChildProcess): void {
     const decoder = new StringDecoder("utf8");
     let pieces: string[] = [];
@@ -128,7 +142,9 @@ export class StdioTransport implements Transport {
     const input = this.#child?.stdin;
     if (!input || this.ending !== undefined) return Promise.reject(new Error("the server is not there any more"));
     return new Promise((sent, failed) => {
-      input.write(`${JSON.stringify(message)}\n`, (error) => (error ? failed(error) : sent()));
+      // A program that has just ended has not said yet why.
+      const fail = (error: Error) => void Promise.race([this.#ended, sleep(LAST_WORDS_MS)]).then(() => failed(error));
+      input.write(`${JSON.stringify(message)}\n`, (error) => (error ? fail(error) : sent()));
     });
   }
 

@@ -1,4 +1,5 @@
 import type { McpServer, McpServerDetails } from "../protocol/mcp.ts";
+import { mcpArguments } from "../protocol/mcp-command.ts";
 import { type Entry, variablesOf } from "./entries.ts";
 import type { Server } from "./server.ts";
 import { serverTools } from "./tools.ts";
@@ -16,7 +17,7 @@ export function viewOf(entry: Entry, trust: Trust, server: Server | undefined): 
   if (server) return { ...about, ...server.status(), tools: serverTools([server]).map((tool) => tool.name) };
   if (from === "config") return { ...about, ...nothing, state: "off", detail: null };
   const why = trust === "changed" ? "changed since it was switched on" : "not switched on";
-  return { ...about, ...nothing, state: "untrusted", detail: `${why}; io mcp enable ${name} --project ${project} shows it` };
+  return { ...about, ...nothing, state: "untrusted", detail: `${why}; io mcp enable ${mcpArguments(entry)} shows it` };
 }
 
 /** The same, with the program or address that would be used. */

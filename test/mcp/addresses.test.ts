@@ -9,7 +9,7 @@ import { freePort } from "../support/free-port.ts";
 import { collectEndings, temporaryHome } from "../support/home.ts";
 import { isIn, published, serverOf } from "../support/mcp/servers.ts";
 import { scriptedModel } from "../support/model.ts";
-import { loopback, modelCalls, obedient } from "../support/orchestrator.ts";
+import { journalOf, loopback, modelCalls, obedient } from "../support/orchestrator.ts";
 import { killed } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 const calls = async (tool: string, args: unknown) => (await modelCalls(daemon, model, tool, args)).read;
 const add = (name: string, server: object) => daemon.json("POST", "/api/mcp", { name, ...server });
 
-/** The published server of every feature, at an address. */
+/** Starts the published server "everything" at an address. */
 async function everythingAt(port: number, how: "streamableHttp" | "sse"): Promise<ChildProcess> {
   const { command, args } = published("everything");
   const child = spawn(command, [...args, how], { env: { PATH: process.env.PATH, PORT: String(port) }, stdio: "ignore" });
@@ -111,6 +111,42 @@ test.each(["an answer", "an event of a stream"])(
     expect(await calls(`mcp__${name}__much`, {})).toContain("has more than 40,000 entries");
   },
 );
+
+test("a server that has ended the session turns one call away, undone, and is spoken to anew by the next", async () => {
+  const sessions = new Set<string>();
+  const seen = { sessions: 0, calls: 0, turnedAway: 0 };
+  const { url } = await loopback(async (request, response) => {
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    const { id, method } = JSON.parse((await textOf(request)) || "{}") as { id?: number; method?: string };
+    const session = String(request.headers["mcp-session-id"]);
+    if (method === "tools/call" && !sessions.has(session)) {
+      seen.turnedAway += 1;
+      return void response.writeHead(404).end("no such session");
+    }
+    if (id === undefined) return void response.writeHead(202).end();
+    if (method === "initialize") sessions.add(`s${++seen.sessions}`);
+    if (method === "tools/call") seen.calls += 1;
+    const results: Record<string, unknown> = {
+      initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "short", version: "1" } },
+      "tools/list": { tools: [{ name: "count", inputSchema: { type: "object" } }] },
+      "tools/call": { content: [{ type: "text", text: `call ${seen.calls}` }] },
+    };
+    const result = results[method ?? ""];
+    response.writeHead(200, { "content-type": "application/json", "mcp-session-id": `s${seen.sessions}` });
+    response.end(
+      JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error: { code: -32601, message: "unknown" } }) }),
+    );
+  }, atTheEnd);
+  await add("short", { type: "http", url });
+  await isIn(daemon, "short", "ready");
+  expect(unmarked(await calls("mcp__short__count", {}))).toBe("call 1");
+  sessions.clear();
+  const { read, message } = await modelCalls(daemon, model, "mcp__short__count", {});
+  expect(read).toContain("did not take the call, and nothing was done");
+  expect(journalOf(daemon.home, message.id)).toEqual([{ tool: "mcp__short__count", state: "failed" }]);
+  expect(unmarked(await calls("mcp__short__count", {}))).toBe("call 2");
+  expect(seen).toEqual({ sessions: 2, calls: 2, turnedAway: 1 });
+});
 
 test("an address that wants a login, one that answers without end, and one that nobody serves say so", async () => {
   const { url } = await loopback((request, response) => {

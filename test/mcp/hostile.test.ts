@@ -2,20 +2,21 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ModelServer } from "../../src/engine/rehearsal/server.ts";
+import type { Model } from "../../src/engine/rehearsal/wire.ts";
 import type { McpServerDetails } from "../../src/protocol/mcp.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import { providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { unmarked } from "../support/data.ts";
 import { collectEndings, temporaryFolder, temporaryHome } from "../support/home.ts";
 import { isIn, odd, serverOf, serverProcesses, serversOf } from "../support/mcp/servers.ts";
-import { scriptedModel } from "../support/model.ts";
-import { callText, journalOf, modelCalls, obedient } from "../support/orchestrator.ts";
+import { lastUserText, scriptedModel } from "../support/model.ts";
+import { callText, journalOf, modelCalls, obedient, stepwise } from "../support/orchestrator.ts";
 import { until } from "../support/until.ts";
 
 const { atTheEnd, end } = collectEndings();
 afterAll(end);
 
-/** For a busy machine. */
+/** Long enough for a busy machine. */
 const LONG_MS = 120_000;
 const TOKEN = "tk-0123456789abcdef-hostile";
 let daemon: TestDaemon;
@@ -26,12 +27,16 @@ let firstAnswer: { tookMs: number; state: string | undefined; reply: string | nu
 
 beforeAll(async () => {
   folder = temporaryFolder(atTheEnd);
-  model = await scriptedModel(obedient, undefined, atTheEnd);
+  const play: Model = (request, index) => (lastUserText(request).includes("calls [") ? stepwise : obedient)(request, index);
+  model = await scriptedModel(play, undefined, atTheEnd);
   const mcpServers = {
     many: odd("many"),
     some: odd("some"),
     chosen: { ...odd("some"), tools: ["tool299"] },
     schemas: odd("schemas"),
+    greedy: odd("greedy"),
+    pages: odd("pages", join(folder, "pages.log")),
+    slow: { ...odd("plain", join(folder, "slow.log")), timeout: 1_000 },
     silent: odd("silent"),
     ends: { ...odd("ends"), env: { SERVER_TOKEN: TOKEN } },
     old: odd("dies-when-probed"),
@@ -64,7 +69,7 @@ async function offered(server: string): Promise<string[]> {
 test("no turn waits for a server that says nothing, and one that has failed says why", async () => {
   const { tookMs, state, reply } = firstAnswer;
   expect(reply).toBe("nothing to do");
-  // On a very busy machine the answer itself may take as long as the start has.
+  // On a very busy machine, the answer itself may take as long as the server's start.
   if (tookMs < 7_000) expect(state).toBe("starting");
   expect((await isIn(daemon, "silent", "failed")).detail).toContain("did not answer within 10 s");
 });
@@ -72,12 +77,38 @@ test("no turn waits for a server that says nothing, and one that has failed says
 test.each([
   ["many", "failed", "has more than 40,000 entries"],
   ["some", "ready", "only 128 of its tools are offered"],
+  ["greedy", "ready", "twin is left out: it is there twice"],
+  ["greedy", "ready", `${"n".repeat(60)} is left out: it has too long a name`],
+  ["greedy", "ready", "only 5 of its tools are offered, because there are too many"],
+  ["pages", "ready", "only 20 of its tools are offered, because there are too many"],
   ["schemas", "ready", "deep is left out: it has a schema that is nested more than 24 levels deep"],
   ["schemas", "ready", "wide is left out: it has a schema that has more than 2,000 entries"],
   ["ends", "failed", "exit code 3. It printed: cannot go on: bad key [secret]"],
   ["unset", "failed", "The variable NO_SUCH_VARIABLE is not set"],
 ] as const)("%s is %s and says: %s", async (name, state, detail) => {
-  expect((await isIn(daemon, name, state)).detail).toContain(detail);
+  const told = (await isIn(daemon, name, state)).detail;
+  expect(told).toContain(detail);
+  for (const letter of ["\u001b", "\u0007"]) expect(told).not.toContain(letter);
+});
+
+test("a server that describes without measure, or lists without end, fills no model's window", async () => {
+  await isIn(daemon, "greedy", "ready");
+  expect(await offered("greedy")).toHaveLength(5);
+  const tools = model.requests.at(-1)?.tools?.filter(({ function: { name } }) => name.startsWith("mcp__greedy__")) ?? [];
+  expect(String(tools[0]?.function.description).length).toBeLessThan(1_700);
+  expect(JSON.stringify(tools).length).toBeLessThan(70_000);
+  await isIn(daemon, "pages", "ready");
+  expect(noted("pages.log").filter((line) => line.startsWith("page "))).toHaveLength(20);
+});
+
+test("a call that is never answered ends when its server has been silent for too long, and is not known to be undone", async () => {
+  await isIn(daemon, "slow", "ready");
+  const { read, message } = await modelCalls(daemon, model, "mcp__slow__write", { text: "never" });
+  expect(read).toContain("it was silent for 1 s. Whether");
+  expect(read).toContain("Whether the call had an effect is not known");
+  expect(journalOf(home, message.id)).toEqual([{ tool: "mcp__slow__write", state: "unknown" }]);
+  await until("the server to be told", () => noted("slow.log").some((line) => line.startsWith("cancelled")), LONG_MS);
+  expect(unmarked(await calls("mcp__slow__write", { text: "after" }))).toBe("wrote after");
 });
 
 test("an old server that ends when it is asked anything before the handshake is spoken to in the old way", async () => {
@@ -147,7 +178,16 @@ describe("a server that changes its tools", () => {
   test("has them withheld, within a turn and for all later ones, until a person has looked", async () => {
     await isIn(daemon, "changing", "ready");
     expect(await offered("changing")).toEqual(["mcp__changing__write"]);
-    expect(unmarked(await calls("mcp__changing__write", { text: "change" }))).toBe("wrote change");
+    // Within the same turn, the model still has the tool as a person accepted it.
+    const steps = [
+      ["mcp__changing__write", { text: "change" }],
+      ["shell", { command: "sleep 2" }],
+      ["mcp__changing__write", { text: "too late" }],
+    ];
+    const { reply } = await daemon.ask({ text: `calls ${JSON.stringify(steps)}`, conversation: "changing" });
+    expect(reply).toContain("wrote change");
+    expect(reply).toContain("has changed or removed this tool, so it was not called");
+    expect(noted("changing.log").join()).not.toContain("too late");
     const { withheld } = await until(
       "the change",
       async () => {

@@ -16,7 +16,9 @@ test("a daemon without MCP servers loads nothing of the protocol, also for a tur
   expect(having.some((source) => source.includes("@modelcontextprotocol/client"))).toBe(true);
 });
 
-/** Every file of the sources that a daemon has loaded from its start over a turn to its end, by what V8 wrote down. */
+/**
+ * Every source file that a daemon loaded between its start and its end, including one turn, according to V8's coverage data.
+ */
 async function sourcesOfDaemon(config: Record<string, unknown>): Promise<string[]> {
   const home = temporaryHome(config);
   const folder = mkdtempSync(join(home, "loaded-"));

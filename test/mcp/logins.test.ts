@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ModelServer } from "../../src/engine/rehearsal/server.ts";
+import type { Finding } from "../../src/protocol/doctor.ts";
 import { cleanEnvironment, IO, providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { unmarked } from "../support/data.ts";
 import { collectEndings, temporaryHome } from "../support/home.ts";
@@ -30,6 +31,11 @@ beforeAll(async () => {
   );
 });
 
+/** The doctor's finding about the server. */
+const finding = async () =>
+  (await daemon.json<{ items: Finding[] }>("GET", "/api/doctor")).items.find(
+    ({ check, state }) => check === "mcp" && state !== "ok",
+  );
 const whoami = async () => (await modelCalls(daemon, model, "mcp__guarded__whoami", {})).read;
 
 test("a server that sends people anywhere but to a web page begins no login, and no browser is opened", async () => {
@@ -37,7 +43,7 @@ test("a server that sends people anywhere but to a web page begins no login, and
   for (const address of ["file:///etc/passwd", "--version:x", "vscode://open/this", "http://me:pass@127.0.0.1/authorize"]) {
     guarded.sendTo(address);
     const begun = await runIo(["mcp", "login", "guarded", "--no-browser"], daemon.home);
-    // The server is at fault, and not who typed the command.
+    // The server is at fault, not the person who typed the command.
     expect(begun.code, address).toBe(1);
     expect(begun.stdout, address).toBe("");
     expect(begun.stderr).toMatch(/The login (?:was not begun: .* no web page|could not be begun)/);
@@ -67,6 +73,10 @@ test("at a terminal a person is told which host the server names, and nothing is
 
 test("a login goes through a browser once, its tokens are told to nobody, are refreshed, and are forgotten by a logout", async () => {
   expect((await isIn(daemon, "guarded", "needs-login")).detail).toBe("it wants a login: io mcp login guarded");
+  expect(await finding()).toMatchObject({
+    found: "guarded wants a login, and nobody has logged in yet",
+    remedy: "Run: io mcp login guarded",
+  });
   const begun = await runIo(["mcp", "login", "guarded", "--no-browser", "--json"], daemon.home);
   const { url } = JSON.parse(begun.stdout) as { url: string };
   expect(new URL(url).searchParams.get("code_challenge_method")).toBe("S256");
@@ -96,7 +106,15 @@ test("a login goes through a browser once, its tokens are told to nobody, are re
   await isIn(daemon, "guarded", "ready");
   guarded.expire();
   guarded.revoke();
-  expect(await whoami()).toContain("it wants a login: io mcp login guarded");
+  expect(await whoami()).toContain("its last login has expired, and it wants a login: io mcp login guarded");
+  expect(await finding()).toMatchObject({ found: "the login of guarded has expired", remedy: "Run: io mcp login guarded" });
   expect((await isIn(daemon, "guarded", "needs-login")).tools).toEqual(["mcp__guarded__whoami"]);
+  // After another unfinished login attempt, or a restart, the old login still counts as expired. A logout resets that.
+  await runIo(["mcp", "login", "guarded", "--no-browser"], daemon.home);
+  await daemon.kill("SIGTERM");
+  daemon = await startDaemonProcess(daemon.home, providerEnvironment(model.url), atTheEnd);
+  await isIn(daemon, "guarded", "needs-login");
+  expect((await finding())?.found).toBe("the login of guarded has expired");
   expect((await runIo(["mcp", "logout", "guarded"], daemon.home)).stdout).toContain("needs-login");
+  expect((await finding())?.found).toBe("guarded wants a login, and nobody has logged in yet");
 });

@@ -1,9 +1,11 @@
+import { spawn } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { McpServerConfig } from "../../src/home/mcp-config.ts";
 import { type Entry, fillIn } from "../../src/mcp/entries.ts";
 import { withoutComments } from "../../src/mcp/json-with-comments.ts";
 import { toolName } from "../../src/mcp/names.ts";
 import { findMismatches, schemaTrouble } from "../../src/mcp/schema.ts";
+import { StdioTransport } from "../../src/mcp/stdio.ts";
 import { soon } from "../support/soon.ts";
 
 describe("the name of a tool", () => {
@@ -96,4 +98,25 @@ describe("what is filled in", () => {
 test("comments and last commas go, and what stands in strings stays", () => {
   const written = '{ // a "comment"\n "a": "// \\" no, /* no */ ,}", /* yes */ "b": [1, 2, ],\n "c": { "d": 1, }, // the end\n}';
   expect(JSON.parse(withoutComments(written))).toEqual({ a: '// " no, /* no */ ,}', b: [1, 2], c: { d: 1 } });
+});
+
+test("what a program says right before it ends is heard, also where another program ended just before", async () => {
+  const pause = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  const script = `read line; sleep 1; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; echo "out of memory" >&2; exit 3`;
+  const transport = new StdioTransport({ argv: ["/bin/sh", "-c", script], cwd: "/", env: { PATH: process.env.PATH } });
+  const heard: unknown[] = [];
+  transport.onmessage = (message) => heard.push(message);
+  const closed = new Promise<void>((done) => {
+    transport.onclose = done;
+  });
+  await transport.start();
+  await transport.send({ jsonrpc: "2.0", id: 1, method: "ping" });
+  // Node learns of the ends of all programs at once, after it has read what the first of them wrote: the second one's words
+  // come while that is handled, so that its end is told before them.
+  const other = spawn("/bin/echo", ["x"]);
+  other.stdout.once("data", () => pause(1_500));
+  pause(400);
+  await closed;
+  expect(heard).toEqual([{ jsonrpc: "2.0", id: 1, result: {} }]);
+  expect([transport.ending, transport.lastErrors()]).toEqual(["it ended with the exit code 3", "out of memory"]);
 });

@@ -44,7 +44,7 @@ beforeAll(async () => {
   await daemon.json("PATCH", "/api/conversations/there", { folder: project });
 });
 
-/** The tools of servers that a conversation is offered. */
+/** The MCP tools that a conversation is offered. */
 async function offered(conversation: string): Promise<string[]> {
   await daemon.ask({ text: "hello", conversation });
   const names = model.requests.at(-1)?.tools?.map((tool) => tool.function.name) ?? [];
@@ -111,6 +111,15 @@ describe("the servers that a project's files name", () => {
     rmSync(join(project, ".mcp.json"));
     expect(await offered("there")).toEqual([]);
     await until("the end of the server", () => serverProcesses(daemon.home).length === 0, 30_000);
+  });
+
+  test("are not gone in silence where their file cannot be read", async () => {
+    writeFileSync(join(project, ".mcp.json"), '{ "mcpServers": {');
+    const { stdout } = await io("list", "--project", project);
+    expect(stdout).toContain(".mcp.json is not valid JSON, so its servers are not known");
+    expect(stdout).toContain("editor  stdio  untrusted");
+    expect((await serversOf(daemon, project)).map(({ name }) => name)).toEqual(["shared", ".mcp.json", "editor", "asks"]);
+    rmSync(join(project, ".mcp.json"));
   });
 
   test("that would have to be asked for something say so, and the person's leave is remembered until it is taken back", async () => {

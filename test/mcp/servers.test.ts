@@ -45,7 +45,7 @@ const begin = async (tool: string, args: unknown, conversation: string): Promise
   const text = callText(tool, args);
   return (await daemon.json<{ id: string }>("POST", "/api/messages", { text, conversation })).id;
 };
-/** Has a call made that a person allows. */
+/** Makes a call that a person then allows. */
 async function allowed(tool: string, args: unknown, conversation: string): Promise<string> {
   const id = await begin(tool, args, conversation);
   const [approval] = await asked(daemon);
@@ -90,6 +90,8 @@ describe("published servers", () => {
   });
 
   test("everything else is an effect: a person is asked, whatever the server says of itself, and a denial keeps it undone", async () => {
+    // This server claims that it only reads.
+    expect(await allowed("mcp__odd__write", { text: "hinted" }, "hints")).toContain("wrote hinted");
     const target = join(folder, "new.txt");
     expect(await allowed("mcp__files__write_file", { path: target, content: "by a server" }, "files")).toContain("Successfully");
     expect(readFileSync(target, "utf8")).toBe("by a server");
@@ -149,7 +151,7 @@ describe("a server of one's own", () => {
     expect(daemon.output() + readFileSync(join(daemon.home, "logs", "io.log"), "utf8")).not.toContain(TOKEN);
     const file = JSON.parse(told[3]!) as { written: { mcpServers: Record<string, { env: unknown }> } };
     expect(file.written.mcpServers.odd?.env).toEqual({ set: true });
-    // What was shown as set is what stays.
+    // A secret that is shown only as "set" is kept when the config is written back.
     await daemon.json("PATCH", "/api/config", { mcpServers: file.written.mcpServers });
     expect(readFileSync(join(daemon.home, "config.json"), "utf8")).toContain(TOKEN);
   });
