@@ -75,19 +75,21 @@ export function createAgents({
     const { characterName } = agent;
     const ownDecisions = decisionTool((decision) => logDecision(slug, { ...decision, author: characterName }));
     const all = [...tools, ownDecisions, ...moreTools(projectPath)];
-    const { sandbox, approvals } = squadProtection(squad.safety);
-    const strictest = squad.safety.mode;
-    const { cwd, sandboxProfile = sandbox && { height: sandbox } } = place;
+    const { sandbox, approvals } = squadProtection(place.safety);
+    const strictest = place.safety.mode;
+    const { cwd, others, sandboxProfile = sandbox && { height: sandbox } } = place;
     const own = place.own;
     const where = own && { ...own.tree, cwd, projectPath, height: sandbox ?? null, installed: [...own.installed] };
-    const remote = where && remoteWork?.at(() => ({ ...where, access: "write" }));
+    // A job on another host brings only one repository along.
+    const remote = where && others.length === 0 && remoteWork?.at(() => ({ ...where, access: "write" }));
     const offered = stricterMode(mode(), strictest) === "plan" ? readingTools(all) : all;
     const bound = gate.bind(offered, {
       ...{ cwd, actor: squadOwner(slug, characterName) },
       ...(own && { within: cwd, project: projectPath }),
+      ...(others.length > 0 && { besides: others.map((other) => other.cwd) }),
       ...(approvals && { approvals }),
       ...(strictest && { strictest }),
-      ...(sandboxProfile && { stand: sandboxProfile }),
+      ...(sandboxProfile && { profile: sandboxProfile }),
     });
     const spec: SessionSpec = {
       id,
@@ -101,6 +103,7 @@ export function createAgents({
           decisions: store.lastDecisions(slug, TOLD_DECISIONS),
           rules: rulesFor(projectPath),
           facts: await facts.of(projectPath),
+          otherFacts: await Promise.all(others.map((other) => facts.of(other.projectPath))),
           conventions: formatConventions(await findConventions(projectPath), window),
         }),
       tools: observeTools(bound, redactor, onCall),

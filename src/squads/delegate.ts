@@ -30,20 +30,31 @@ export interface NewTask {
   task: string;
   /** The character who is to do it; without it the best fit is chosen. */
   agent?: string | undefined;
+  /** The folders of other projects that it is to change too. */
+  with?: readonly string[] | undefined;
   origin: Origin;
 }
 
 /** Gives a task to an agent. It is on disk when this returns; a request for the same open task joins it. */
 export function createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder }: DelegateDeps) {
   /** The same task, if somebody already asked for it and it is still open. */
-  function findOpenDuplicate(description: string, wanted: Agent | undefined, open: ReturnType<SquadStore["openHeads"]>) {
+  function findOpenDuplicate(
+    description: string,
+    others: readonly string[],
+    wanted: Agent | undefined,
+    open: ReturnType<SquadStore["openHeads"]>,
+  ) {
     const isDuplicate = (one: (typeof open)[number]) =>
-      isSameTask(one.description, description) && (!wanted || one.agent === wanted.characterName) && !tasks.isEnding(one.id);
+      isSameTask(one.description, description) &&
+      one.with.join("\n") === others.join("\n") &&
+      (!wanted || one.agent === wanted.characterName) &&
+      !tasks.isEnding(one.id);
     const head = open.find(isDuplicate);
     return head && store.findTask(head.id);
   }
 
-  function insert(squad: Squad, agent: Agent, description: string, why: string, origin: Origin): TaskRecord {
+  function insert(squad: Squad, agent: Agent, description: string, why: string, asked: Omit<NewTask, "task">): TaskRecord {
+    const { with: others, origin } = asked;
     const { model, reason } = agents.modelFor(agent, description);
     return database.transaction(() => {
       const made = store.insertTask({
@@ -51,6 +62,7 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
         squad: squad.slug,
         agent: agent.characterName,
         description,
+        with: others,
         origin,
         reason: `${why}; ${reason}`,
         model,
@@ -60,7 +72,8 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
     });
   }
 
-  return (slug: string, { task: text, agent: wanted, origin }: NewTask): { task: Task; joined: boolean } => {
+  return (slug: string, { task: text, ...asked }: NewTask): { task: Task; joined: boolean } => {
+    const { agent: wanted, with: others = [], origin } = asked;
     const squad = teams.find(slug);
     const description = required("The task", text, MAX.task, "Put long material in a file of the project and name the file.");
     if (!isFolder(squad.projectPath)) throw conflict(folderGone(squad));
@@ -71,7 +84,7 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
     if (dataFolder !== undefined) refuseDataFolder(dataFolder, squad.projectPath);
     const chosen = wanted === undefined ? undefined : teams.findAgent(squad, wanted);
     const open = store.openHeads(squad.slug);
-    const duplicate = findOpenDuplicate(description, chosen, open);
+    const duplicate = findOpenDuplicate(description, others, chosen, open);
     if (duplicate) {
       activity.ask(duplicate.id, origin);
       note(publicTask(duplicate), "joined", "asked for once more while it was under way: joined, not doubled");
@@ -81,7 +94,7 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
     const { agent, reason } = chosen
       ? { agent: chosen, reason: `${chosen.characterName} was asked for by name` }
       : chooseAgent(description, store.agents(squad.slug), { busy })!;
-    const record = insert(squad, agent, description, reason, origin);
+    const record = insert(squad, agent, description, reason, asked);
     tasks.queued(record);
     return { task: publicTask(record), joined: false };
   };

@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { namedList, oneLine } from "../lib/quoted.ts";
+import { named, namedList, oneLine } from "../lib/quoted.ts";
 import { detectTests, isReadOnlyCommand } from "../project/test-commands.ts";
 import type { CallEnd } from "../protocol/calls.ts";
 import { exitCodeIn, isProven, showCommand } from "../protocol/shown-state.ts";
 import type { Task, TaskEvidence } from "../protocol/squads.ts";
 import type { ToolCall } from "../store/tool-calls.ts";
+import { type CallPlace, concerning, isTestOf } from "./call-places.ts";
 
 const MAX_COMMANDS = 200;
 const MAX_COMMAND = 500;
@@ -63,16 +64,17 @@ export interface ObservedWork {
   byOthers: NonNullable<TaskEvidence["byOthers"]>;
   branch: string | undefined;
   base: string | undefined;
+  /** The other repositories that it worked on. */
+  others?: TaskEvidence["others"];
+  /** Where all its repositories are, its own first; only if there are others. */
+  places?: readonly CallPlace[];
 }
 
 /** Combines what was seen of a task, and judges the claim that it is done. */
-export function evidenceOf(
-  { calls, filesChanged, treeBefore, treeAfter, alongside, byOthers, branch, base }: ObservedWork,
-  status: Task["status"],
-): TaskEvidence {
+export function evidenceOf(work: ObservedWork, status: Task["status"]): TaskEvidence {
+  const { calls, filesChanged, treeBefore, treeAfter, alongside, byOthers, branch, base, others } = work;
   const commands = commandsAmong(calls);
-  const at = calls.findLastIndex((call) => isCommand(call) && detectTests(commandOf(call.args)).isTest);
-  const tested = calls[at];
+  const tested = calls.findLast(isTest);
   const lastTest = tested ? commandsAmong([tested])[0]! : null;
   const theirs = byOthers.filter(({ file }) => filesChanged.includes(file));
   return {
@@ -81,17 +83,42 @@ export function evidenceOf(
     treeBefore,
     treeAfter,
     lastTest,
-    ...(status === "done" && judged(lastTest ? verdictOf(lastTest, tested!, calls.slice(at + 1)) : NO_TEST)),
+    ...(status === "done" && judged(others ? verdictOfAll(work) : verdictAmong(calls, isTest))),
     ...(alongside.length > 0 && { alongside }),
     ...(theirs.length > 0 && { byOthers: theirs }),
     ...(branch !== undefined && { branch }),
     ...(base !== undefined && { base }),
+    ...(others && { others }),
   };
 }
 
 const judged = (verdict: string) => ({ verdict, proven: isProven({ evidence: { ...NOTHING, verdict } }) });
 const NOTHING: TaskEvidence = { filesChanged: [], commands: [], treeBefore: null, treeAfter: null };
 const NO_TEST = "claimed done; no test command was run";
+
+const isTest = (call: ToolCall) => isCommand(call) && detectTests(commandOf(call.args)).isTest;
+
+/** What the last test among some calls says, and what came after it. */
+function verdictAmong(calls: readonly ToolCall[], isTheirTest: (call: ToolCall) => boolean): string {
+  const at = calls.findLastIndex(isTheirTest);
+  const tested = calls[at];
+  return tested ? verdictOf(commandsAmong([tested])[0]!, tested, calls.slice(at + 1)) : NO_TEST;
+}
+
+/** Each repository that was changed needs a test of its own; one that was not needs none. */
+function verdictOfAll({ calls, treeBefore, treeAfter, others = [], places = [] }: ObservedWork): string {
+  const isChanged = [treeAfter !== treeBefore, ...others.map((other) => other.treeAfter !== other.treeBefore)];
+  const changed = places.filter((_, index) => isChanged[index]);
+  if (changed.length === 0) return verdictAmong(calls, isTest);
+  const verdicts = changed.map((place) => {
+    const verdict = verdictAmong(concerning(calls, place, places), (call) => isTest(call) && isTestOf(call, place, places));
+    return `${verdict} (in ${named(place.projectPath, 200)})`;
+  });
+  const doubts = verdicts.filter((verdict) => !verdict.startsWith(PROVEN));
+  return doubts.length > 0 ? doubts.join("; ") : `${PROVEN} ${verdicts.map((each) => each.slice(PROVEN.length + 1)).join(", ")}`;
+}
+
+const PROVEN = "done;";
 
 /** Nobody can see what a shell command changed, so one that may have changed something counts like a written file. */
 function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: readonly ToolCall[]): string {
@@ -109,11 +136,12 @@ function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: r
 
 /** A few lines for a person or a model. */
 export function formatEvidence(evidence: TaskEvidence, status: Task["status"]): string {
-  const { commands, verdict, alongside, byOthers = [] } = evidence;
+  const { commands, verdict, alongside, byOthers = [], others = [] } = evidence;
   const shown = commands.slice(-8).map((each) => `  ${oneLine(each.command, 120)} → ${each.exitCode ?? showCommand(each).words}`);
   return [
     ...(verdict ? [`Verdict: ${verdict}.`] : []),
     formatFiles(evidence),
+    ...others.map(formatOther),
     ...formatBranch(evidence, status),
     ...(byOthers.length > 0
       ? [
@@ -129,8 +157,18 @@ export function formatEvidence(evidence: TaskEvidence, status: Task["status"]): 
   ].join("\n");
 }
 
-function formatBranch({ branch, base, treeBefore, treeAfter }: TaskEvidence, status: Task["status"]): string[] {
+/** What was changed in another repository. */
+function formatOther({ projectPath, treeAfter, filesChanged }: NonNullable<TaskEvidence["others"]>[number]): string {
+  const files = filesChanged.length === 0 ? "none" : namedList(filesChanged, 20);
+  return `In ${named(projectPath, 300)}: ${treeAfter === null ? "unknown, git could not tell" : files}.`;
+}
+
+function formatBranch({ branch, base, treeBefore, treeAfter, others }: TaskEvidence, status: Task["status"]): string[] {
   if (branch === undefined || base === undefined) return [];
+  if (others)
+    return [
+      `What was changed is in each repository on the branch ${branch}. To take it: git merge ${branch}, the other repositories first.`,
+    ];
   if (treeAfter === treeBefore) return ["It had a worktree of its own, and left nothing in it."];
   const look = `In the project's folder, to look: git diff ${base.slice(0, 12)} ${branch}`;
   if (status !== "done") return [`What was done until then is on the branch ${branch}. ${look}`];

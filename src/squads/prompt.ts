@@ -18,12 +18,15 @@ export interface PromptDeps {
   /** The user's rules; "" for none. */
   rules: string;
   facts: string;
+  /** The same of the other projects that the task changes, in their order. */
+  otherFacts: readonly string[];
   /** The conventions in the project's own files, marked as theirs; "" for none. */
   conventions: string;
 }
 
 /** The system message of an agent: who it is, what it knows, and what counts as done. */
-export function agentPrompt({ squad, agent, place, colleagues, decisions, rules, facts, conventions }: PromptDeps): string {
+export function agentPrompt(parts: PromptDeps): string {
+  const { squad, agent, place, colleagues, decisions, rules, facts, otherFacts, conventions } = parts;
   const others = colleagues
     .filter(({ characterName }) => characterName !== agent.characterName)
     .map(({ characterName, roleTitle }) => `${oneLine(characterName, 100)} (${oneLine(roleTitle, 100)})`);
@@ -37,9 +40,10 @@ export function agentPrompt({ squad, agent, place, colleagues, decisions, rules,
           `Your colleagues: ${others.join(", ")}.${place.own ? "" : " They may work in the same folder at the same time: touch only what your task needs."}`,
         ]
       : []),
-    ...(place.own ? [worktreeNote(place.cwd)] : []),
+    ...(place.own ? [place.others.length > 0 ? worktreesNote(place) : worktreeNote(place.cwd)] : []),
     ...(place.missing.length > 0 ? [missingInstallsNote(place.missing)] : []),
     `## The project\n${facts}`,
+    ...place.others.map(({ cwd }, index) => `## The project in ${named(cwd, 500)}\n${otherFacts[index]}`),
     ...(conventions === "" ? [] : [conventions]),
     `## Decisions of the squad\n${formatDecisions(decisions)}`,
     `## How you work
@@ -56,6 +60,17 @@ Evidence, not claims. Run the project's tests, or the command that shows the cha
 
 function worktreeNote(cwd: string): string {
   return `For this task you have a worktree of the project to yourself, ${named(cwd, 500)}: work there and nowhere else. What is in it when you are done is committed to a branch for you; commit nothing, and switch to no other branch.`;
+}
+
+/** Several repositories are one piece of work. */
+function worktreesNote({ cwd, own, others }: WorkFolder): string {
+  const line = (at: string, projectPath: string, more = "") => `- ${named(at, 500)} (of ${named(projectPath, 500)}${more})`;
+  return [
+    `This task is one piece of work in ${others.length + 1} repositories. In each you have a worktree to yourself, to read and to change:`,
+    line(cwd, own?.projectPath ?? "", ", where you stand"),
+    ...others.map((other) => line(other.cwd, other.projectPath)),
+    "Work there and nowhere else. Name files of the others by their absolute paths. Run the checks of each repository that you change as commands of their own that begin there: with working_dir, or as `cd <worktree> && …`. What is in the worktrees when you are done is committed to a branch of each for you; commit nothing, and switch to no other branch.",
+  ].join("\n");
 }
 
 /** The reasons contain tools' output, so they are cut to one line. */

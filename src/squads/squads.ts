@@ -19,16 +19,18 @@ import { createTaskActivity } from "../store/task-activity.ts";
 import type { Gate } from "../tools/gate.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { RemoteWork } from "../workers/remote/remote-work.ts";
+import type { ObservedCall } from "./activity.ts";
 import { createAgents } from "./agents.ts";
 import { analyzeProject } from "./analyze.ts";
 import { createDelegate } from "./delegate.ts";
 import { createFacts } from "./facts.ts";
 import { folderAt, slugOf } from "./input.ts";
+import { createOtherProjects } from "./other-projects.ts";
 import { formatDecisions, TOLD_DECISIONS } from "./prompt.ts";
 import { createSquadSafety } from "./squad-safety.ts";
 import { createTaskDiff } from "./task-diff.ts";
 import { publicTask } from "./task-ending.ts";
-import { createTaskNotes } from "./task-notes.ts";
+import { createTaskNotes, type NoteTask } from "./task-notes.ts";
 import { createTasks } from "./tasks.ts";
 import { createTeams } from "./teams.ts";
 import { createWorkFolders } from "./work-folders.ts";
@@ -83,7 +85,8 @@ export function createSquads(deps: SquadsDeps) {
   const facts = createFacts({ git, log, chosen: store.findByPath });
   const snapshots = createSnapshots({ git, log });
   const preparing = { wrap: deps.wrap, kept: deps.installedFolder, env: deps.env, redactor };
-  const workFolders = createWorkFolders({ git, folder: deps.worktreesFolder, log, ...preparing });
+  const safetyOf = (projectPath: string) => store.findByPath(projectPath)?.safety ?? {};
+  const workFolders = createWorkFolders({ git, folder: deps.worktreesFolder, log, safetyOf, ...preparing });
   const note = createTaskNotes({ activity, emit, log });
   const beingDeleted = new Set<string>();
 
@@ -99,21 +102,16 @@ export function createSquads(deps: SquadsDeps) {
     redactor,
     ...{ tools, moreTools: deps.moreTools, mode: () => config().mode, rulesFor: deps.rulesFor },
     logDecision: teams.logDecision,
-    onCall: ({ taskId, summary, ...call }) => {
-      const task = store.findTask(taskId);
-      if (!task) return;
-      // Pieces of output are announced, but not recorded as the task's activity.
-      if (call.state === "running") {
-        const { id, squad, agent, origin } = task;
-        const data = { ...call, args: summary, id, squad, agent, kind: "tool" as const, summary };
-        emit({ type: "task.progress", conversation: origin?.conversation, data });
-      } else note(publicTask(task), "tool", summary, call);
-    },
+    onCall: createCallNews({ store, emit, note }),
     ...(deps.remoteWork && { remoteWork: deps.remoteWork }),
   });
   const tasks = createTasks({
     ...{ database, store, activity, sessions, spending, agents, gate, snapshots, workFolders },
     ...{ config, emit, note, owe, log },
+  });
+  const otherProjects = createOtherProjects({
+    ...{ git, dataFolder: deps.dataFolder },
+    folderOfSquad: (slug) => store.find(slug)?.projectPath,
   });
   const delegate = createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder: deps.dataFolder });
 
@@ -166,6 +164,9 @@ export function createSquads(deps: SquadsDeps) {
     },
 
     delegate,
+    /** The folders of other projects that a task of a squad is to change; refuses what cannot be changed together. */
+    otherProjects: (slug: string, names: readonly string[], cwd?: string): Promise<string[]> =>
+      otherProjects(teams.find(slug), names, cwd),
     task: findTask,
     tasks: (filter: { squad?: string; status?: TaskStatus; limit?: number; before?: string } = {}): Task[] =>
       store.listTasks(filter).map(publicTask),
@@ -196,6 +197,19 @@ export function createSquads(deps: SquadsDeps) {
   };
 }
 export type Squads = ReturnType<typeof createSquads>;
+
+/** Announces the calls of tasks; pieces of output are not recorded as the task's activity. */
+function createCallNews({ store, emit, note }: Pick<SquadsDeps, "emit"> & { store: SquadStore; note: NoteTask }) {
+  return ({ taskId, summary, ...call }: ObservedCall): void => {
+    const task = store.findTask(taskId);
+    if (!task) return;
+    if (call.state === "running") {
+      const { id, squad, agent, origin } = task;
+      const data = { ...call, args: summary, id, squad, agent, kind: "tool" as const, summary };
+      emit({ type: "task.progress", conversation: origin?.conversation, data });
+    } else note(publicTask(task), "tool", summary, call);
+  };
+}
 
 /** A session that cannot be deleted now is deleted at the next start. */
 async function deleteSessions(

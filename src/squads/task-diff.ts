@@ -21,10 +21,21 @@ export function createTaskDiff({ git, findTask, findSquad }: TaskDiffDeps) {
           ? "What a task changed is compared when it has ended."
           : "Git could not tell what this task changed: there is no repository, or it is not in order.",
       );
-    const folder = findSquad(squad).projectPath;
-    const known = await git.run(folder, ["cat-file", "-e", `${to}^{tree}`]);
-    if (known.code !== 0) throw missing("The repository no longer holds what this task left; git has cleaned it away.");
-    const [text, files] = await Promise.all([diffOf(git, folder, from, to, { most: 1_000_000 }), filesOf(git, folder, from, to)]);
-    return { from, to, text, files: files.map((file) => ({ folder, ...file })) };
+    const own = await differenceIn(git, findSquad(squad).projectPath, from, to);
+    const texts = [own.text];
+    for (const { projectPath, treeBefore, treeAfter } of evidence?.others ?? []) {
+      if (treeAfter === null || treeAfter === treeBefore) continue;
+      const other = await differenceIn(git, projectPath, treeBefore, treeAfter);
+      texts.push(`# The repository ${projectPath}:\n${other.text}`);
+      own.files.push(...other.files);
+    }
+    return { from, to, text: texts.filter((text) => text !== "").join("\n"), files: own.files };
   };
+}
+
+async function differenceIn(git: Git, folder: string, from: string, to: string): Promise<Pick<Difference, "text" | "files">> {
+  const known = await git.run(folder, ["cat-file", "-e", `${to}^{tree}`]);
+  if (known.code !== 0) throw missing("The repository no longer holds what this task left; git has cleaned it away.");
+  const [text, files] = await Promise.all([diffOf(git, folder, from, to, { most: 1_000_000 }), filesOf(git, folder, from, to)]);
+  return { text, files: files.map((file) => ({ folder, ...file })) };
 }

@@ -24,7 +24,7 @@ export interface TaskEndingDeps {
   activity: TaskActivity;
   gate: Gate;
   snapshots: Snapshots;
-  workFolders: Pick<WorkFolders, "save" | "close">;
+  workFolders: Pick<WorkFolders, "save" | "close" | "placesOf">;
   emit: Emit;
   note: NoteTask;
   /** Called with a squad whose status may have changed, as it was before. */
@@ -46,7 +46,7 @@ export interface Gathered {
   failure?: Failure;
 }
 
-type WorkInspection = Pick<TaskEvidence, "treeAfter" | "filesChanged"> & { failure?: Failure };
+type WorkInspection = Pick<TaskEvidence, "treeAfter" | "filesChanged" | "others"> & { failure?: Failure };
 const NOTHING_SEEN: WorkInspection = { treeAfter: null, filesChanged: [] };
 
 /** Somebody who cancels does not wait for a scan of a large repository. */
@@ -68,7 +68,14 @@ export function createTaskEndings(deps: TaskEndingDeps) {
     try {
       const saved = await workFolders.save(squad, task);
       const treeAfter = saved?.tree ?? (await take());
-      return { treeAfter, filesChanged: await snapshots.changed(squad.projectPath, treeBefore, treeAfter) };
+      const filesChanged = await snapshots.changed(squad.projectPath, treeBefore, treeAfter);
+      const others: NonNullable<TaskEvidence["others"]> = [];
+      for (const [index, other] of (task.evidence?.others ?? []).entries()) {
+        const after = saved?.others[index]?.tree ?? null;
+        const theirs = await snapshots.changed(other.projectPath, other.treeBefore, after);
+        others.push({ ...other, treeAfter: after, filesChanged: theirs });
+      }
+      return { treeAfter, filesChanged, ...(others.length > 0 && { others }) };
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
       return { ...NOTHING_SEEN, failure: { code: "result_lost", message: error.message } };
@@ -80,14 +87,20 @@ export function createTaskEndings(deps: TaskEndingDeps) {
     const begun = store.findTask(task.id);
     const squad = store.find(task.squad);
     if (!begun?.startedAt || squad === undefined) return { evidence: null };
-    const { treeBefore = null, branch, base } = begun.evidence ?? {};
+    const { treeBefore = null, branch, base, others: untouched } = begun.evidence ?? {};
     const calls = gate.callsOf(task.id);
     const seen = inspectWork(begun, squad, treeBefore, calls);
     const late = sleep(CANCEL_WAIT_MS, NOTHING_SEEN, { ref: false });
-    const { failure, treeAfter, filesChanged } = await (status === "cancelled" ? Promise.race([seen, late]) : seen);
+    const {
+      failure,
+      treeAfter,
+      filesChanged,
+      others = untouched,
+    } = await (status === "cancelled" ? Promise.race([seen, late]) : seen);
     const lost = squad.missing ? projectMissing(squad) : failure;
     const neighbours = findNeighbours({ store, callsOf: gate.callsOf }, begun, squad);
-    const all = { calls, filesChanged, treeBefore, treeAfter, branch, base, ...neighbours };
+    const places = others === undefined ? [] : workFolders.placesOf(squad, begun);
+    const all = { calls, filesChanged, treeBefore, treeAfter, branch, base, others, places, ...neighbours };
     return { evidence: evidenceOf(all, status === "done" && lost ? "failed" : status), ...(lost && { failure: lost }) };
   }
 

@@ -16,6 +16,7 @@ import type { Agents } from "./agents.ts";
 import { projectMissing } from "./missing.ts";
 import type { NoteTask } from "./task-notes.ts";
 import type { WorkFolder, WorkFolders } from "./work-folders.ts";
+import type { TaskTree } from "./work-trees.ts";
 
 export interface TaskTurnDeps {
   database: Store;
@@ -78,6 +79,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
       const evidence: TaskEvidence = task.evidence ?? {
         ...{ filesChanged: [], commands: [], treeBefore, treeAfter: null },
         ...(place.own && { branch: place.own.branch, base: place.own.base }),
+        ...(place.others.length > 0 && { others: place.others.map(untouched) }),
       };
       store.updateTask(task.id, {
         status: "running",
@@ -131,8 +133,8 @@ export function createTaskTurns(deps: TaskTurnDeps) {
         ? `taken up again, try ${attempts}`
         : `${agent.characterName} begins with ${model === null ? "the default model" : named(model)}`;
       note(task, begun ? "resumed" : "started", `${how}${place.own ? `, on the branch ${place.own.branch}` : ""}`);
-      if (place.own?.isDirty && !begun)
-        note(task, "started", "the project has changes that are not committed; its worktree begins from the last commit");
+      for (const { projectPath, isDirty } of place.own && !begun ? [place.own, ...place.others] : [])
+        if (isDirty) note(task, "started", uncommitted(place.others.length > 0 ? projectPath : "the project"));
       const { taskSilenceMs, taskCapMs } = config();
       const turn = await session.run({
         owner: id,
@@ -156,6 +158,13 @@ export function createTaskTurns(deps: TaskTurnDeps) {
       return turn;
     },
   };
+}
+
+const uncommitted = (what: string) => `${what} has changes that are not committed; its worktree begins from the last commit`;
+
+/** What is known of another repository before the work. */
+function untouched({ projectPath, base, treeBefore }: TaskTree): NonNullable<TaskEvidence["others"]>[number] {
+  return { projectPath, base, treeBefore, treeAfter: null, filesChanged: [] };
 }
 
 /** Installs what the project requires, and notes what is missing before the agent is asked. */

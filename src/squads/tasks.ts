@@ -5,6 +5,7 @@ import { oneLine } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Squad, Task } from "../protocol/squads.ts";
 import { isTemporary } from "../store/faults.ts";
+import { whenNotHeld } from "../store/open.ts";
 import type { SquadStore, TaskRecord } from "../store/squads.ts";
 import { CLOSING } from "../workers/remote/closing.ts";
 import { CANCELLED, createTaskEndings, outcomeOf, type TaskEndingDeps, type TaskOutcome } from "./task-ending.ts";
@@ -31,6 +32,7 @@ export function createTasks(deps: TasksDeps) {
   const waiters = new Map<string, ((task: Task) => void)[]>();
   const ending = new Set<string>();
   let stopping = false;
+  const isClosed = () => !lanes.isOpen();
 
   const lanes = createLanes({
     async work(lane) {
@@ -69,7 +71,9 @@ export function createTasks(deps: TasksDeps) {
   async function end(task: TaskRecord, outcome: TaskOutcome): Promise<void> {
     const { evidence, failure } = await endings.gather(task, outcome);
     if (!lanes.isOpen()) return;
-    finish(task, failure && outcome.status === "done" ? { ...outcome, status: "failed", error: failure } : outcome, evidence);
+    const shown: TaskOutcome = failure && outcome.status === "done" ? { ...outcome, status: "failed", error: failure } : outcome;
+    // Another program that holds the database does not undo what was done.
+    await whenNotHeld(() => finish(task, shown, evidence), isClosed);
     await endings.removeWorkFolder(task);
   }
 
@@ -97,7 +101,7 @@ export function createTasks(deps: TasksDeps) {
     ending.add(id);
     const ended = new Promise<Task>((resolve) => waiters.set(id, [...(waiters.get(id) ?? []), resolve]));
     if (abort) abort.abort();
-    else finish(task, CANCELLED, task.evidence);
+    else await whenNotHeld(() => finish(task, CANCELLED, task.evidence), isClosed);
     return ended;
   }
 

@@ -90,18 +90,22 @@ function workTools(squads: Squads, originOf: (owner: string) => Origin): Tool[] 
     tool({
       name: "squad_delegate",
       description:
-        "Give a squad's agent a task to do in the background. Answers at once with the task's id; its result comes later as a message. Without agent the fitting one is chosen. A squad without agents first gets those that the analysis of its project suggests.",
+        "Give a squad's agent a task to do in the background. Answers at once with its id; the result comes later as a message. Without agent the fitting one is chosen. A squad without agents first gets those that the analysis of its project suggests.",
       schema: z.object({
         slug: Slug,
         task: z.string().min(1),
         agent: z.string().min(1).optional().describe("a character's name"),
+        with: z.array(z.string()).optional().describe("other projects to change too"),
       }),
       kind: "effect",
+      touches: ({ with: names = [] }) =>
+        names.filter((name) => squads.projectOf(name) === undefined).map((path) => ({ path, how: "write" })),
       deadlineMs: ANALYSIS_MS,
-      async run({ slug: given, task, agent }, { owner, signal }) {
+      async run({ slug: given, task, agent, with: names = [] }, { owner, cwd, signal }) {
         const slug = squads.named(given);
+        const others = await squads.otherProjects(slug, names, cwd);
         const joining = await takeSuggested(squads, slug, signal);
-        const { task: made, joined } = squads.delegate(slug, { task, agent, origin: originOf(owner) });
+        const { task: made, joined } = squads.delegate(slug, { task, agent, with: others, origin: originOf(owner) });
         const { id, agent: name, status, reason } = made;
         const newcomers = joining.map(({ characterName, roleTitle }) => `${characterName} (${roleTitle})`).join(", ");
         const formed = newcomers === "" ? "" : `The squad had no agents, so these joined: ${oneLine(newcomers, 1_000)}. `;

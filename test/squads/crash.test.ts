@@ -17,7 +17,7 @@ const told = async (daemon: TestDaemon, conversation: string) => {
 };
 const taskOf = (request: ChatRequest) => /Task (t_\w+):/.exec(lastUserText(request))?.[1];
 
-/** Three tasks: each leaves a line in a file, then the model falls silent until it is asked anew. */
+/** Three tasks: each adds a line to a file, then the model hangs until it is asked again. */
 async function threeAtWork() {
   const folder = project();
   const asked = new Map<string, number>();

@@ -23,7 +23,7 @@ describe("a newcomer without any model", { timeout: 60_000 }, () => {
     await end();
   });
   const say = async (text: string, conversation = "main") => (await daemon.ask({ text, conversation })).reply ?? "";
-  /** `io send`, typed in a folder. */
+  /** Runs `io send` in a folder. */
   const sendFrom = (folder: string, text: string) =>
     new Promise<string>((done) => {
       const child = spawn(process.execPath, [IO, "send", text], { cwd: folder, env: cleanEnvironment(daemon.home) });

@@ -17,7 +17,7 @@ import { until } from "../support/until.ts";
 
 const origin = { conversation: "main", source: { channel: "api" as const } };
 
-/** The squads with a real runtime, in this process. */
+/** The squads on a real runtime, in this process. */
 async function squadsOn(modelUrl: string, config: Record<string, unknown> = {}) {
   const engine = await startEngine(temporaryFolder(), modelUrl, config);
   const store = openStore(":memory:");
@@ -66,7 +66,7 @@ test("ten agents of two squads whose model takes 2 s finish in little more than 
   await run("warm up");
   const took = await run("do it");
   expect(took).toBeGreaterThan(2_000);
-  // One after another they would take 20 s.
+  // One after another, they would take 20 s.
   expect(took).toBeLessThan(Math.min(soon(4_000), 15_000));
   expect(reports).toHaveLength(20);
 });

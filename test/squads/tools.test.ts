@@ -11,7 +11,7 @@ import { callText, journalOf, obedient, systemOf } from "../support/orchestrator
 const folder = temporaryFolder(afterAll);
 writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "home", scripts: { test: "vitest run" } }));
 writeFileSync(join(folder, "door.ts"), "export const door = 1;\n");
-// Agents and pipeline roles never answer here: what they were given to do stays under way until somebody ends it.
+// Agents and pipeline roles never answer here, so their work stays in progress until it is cancelled.
 const model = await scriptedModel(
   (request, index) => (systemOf(request).startsWith("You are IO,") ? obedient(request, index) : { hang: true }),
   {},
@@ -120,7 +120,7 @@ const CASES: Case[] = [
     tool: "squad_status",
     good: { args: {}, reads: /^- home \(Home\), .* Painter/ },
     wrong: { args: { slug: "home" }, names: "slug" },
-    // It has no way to fail; that it says so when there is nothing to tell is tested below, when the squad is gone.
+    // It cannot fail. Its answer without any squad is tested below, after the squad was deleted.
     fails: { args: {}, reads: /home/, ends: "done" },
   },
   {

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Squad } from "../../src/protocol/squads.ts";
-import { temporaryFolder } from "../support/home.ts";
+import { removeFolder, temporaryFolder } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
 import { characterOf, daemonOn, delegate, ended, project, squadWith, stepOf, systemOf } from "../support/squads.ts";
 import { until } from "../support/until.ts";
@@ -168,7 +168,7 @@ test("a folder that is deleted under a task fails it; its squad is told as missi
   const after = await ended(daemon, (await delegate(daemon, "web", { task: "Work again" })).id);
   expect(after.status).toBe("done");
   expect(readFileSync(join(away, "a.txt"), "utf8")).toBe("a\n");
-  rmSync(away, { recursive: true });
+  await removeFolder(away);
 });
 
 test("a squad can be made isolated at once, and a word that is no isolation is refused", async () => {
