@@ -20,22 +20,22 @@ export interface DigestDeps {
   prices: () => Prices;
 }
 
-/** How many of what was held back are named one by one. */
-const NAMED = 20;
+/** How many held-back items a digest lists. */
+const MAX_LISTED = 20;
 
-/** Counts what happened in a time, from the records alone. */
+/** Builds a digest of a period from stored records. */
 export function createDigest({ rows, outbox, news, prices }: DigestDeps) {
   return async (since: string, until: string): Promise<Digest> => {
     const period = { since, until };
     const { done, failed, unproven, used } = await rows.count(period);
     const { calls, inputTokens, outputTokens, money, partial } = costOf(used, prices());
-    const held = outbox.held(NAMED).flatMap((owed) => news.heldOf(owed) ?? []);
+    const held = outbox.held(MAX_LISTED).flatMap((owed) => news.heldOf(owed) ?? []);
     return {
       ...{ since, until, done, failed, unproven },
       waiting: { approvals: rows.approvalsWaiting() },
       cost: { calls, inputTokens, outputTokens, money, partial },
       held,
-      heldCount: held.length < NAMED ? held.length : outbox.heldCount(),
+      heldCount: held.length < MAX_LISTED ? held.length : outbox.heldCount(),
     };
   };
 }
@@ -47,7 +47,7 @@ export interface DailyDigestDeps extends Pick<DigestDeps, "outbox"> {
   digest: MakeDigest;
   config: () => NewsConfig;
   owe: (owed: Owed) => void;
-  /** Where a person is told what belongs to no conversation. */
+  /** Where to send news that belongs to no conversation. */
   personalSource: () => Source;
   log: Log;
   now?: () => Date;
@@ -55,33 +55,33 @@ export interface DailyDigestDeps extends Pick<DigestDeps, "outbox"> {
 
 const LAST = "digest:last";
 const DAY_MS = 86_400_000;
-/** The clock may be set, and the machine may sleep. */
-const LOOK_MS = 30_000;
+/** Polled, because the clock may be changed and the machine may sleep. */
+const POLL_MS = 30_000;
 
 /**
- * Sends one digest a day at its time, or, where none is set, at the end of quiet hours in which something was held back. A
- * time that was missed is made up for once; a day without anything to report passes in silence.
+ * Sends one digest a day at the configured time or, without one, at the end of quiet hours if something was held back. A
+ * missed digest is sent once, late; a day with nothing to report is skipped.
  */
 export function createDailyDigest(deps: DailyDigestDeps) {
   const { store, state, digest, config, outbox, owe, personalSource, log, now = () => new Date() } = deps;
   let timer: NodeJS.Timeout | undefined;
   let isOpen = false;
-  let looking: Promise<void> | undefined;
+  let checking: Promise<void> | undefined;
 
-  /** The time of day at which one is due; undefined where none ever is. */
+  /** The time of day at which a digest is due; undefined if never. */
   function timeOfDay(): string | undefined {
     const { digest: time, quietHours } = config();
     return time ?? (quietHours !== undefined && outbox.lastHeld() > 0 ? quietHours.slice(6) : undefined);
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const time = timeOfDay();
     const at = now();
     if (time === undefined || isQuiet(config().quietHours, at)) return;
     const due = lastAt(time, at);
     const last = state.get(LAST);
     if (last === undefined && config().digest !== undefined && at.getTime() - due.getTime() >= 60_000) {
-      // It was asked for after today's time: the first one comes tomorrow.
+      // Enabled after today's time: send the first one tomorrow.
       store.transaction(() => state.set(LAST, at.toISOString()));
       return;
     }
@@ -103,29 +103,29 @@ export function createDailyDigest(deps: DailyDigestDeps) {
     clearTimeout(timer);
     const { digest: time, quietHours } = config();
     if (!isOpen || (time === undefined && quietHours === undefined)) return;
-    timer = setTimeout(() => void lookAgain(), LOOK_MS).unref();
+    timer = setTimeout(() => void checkOnce(), POLL_MS).unref();
   }
 
-  function lookAgain(): Promise<void> {
-    looking ??= look()
-      .catch((error: unknown) => log.warn("the digest could not be made and is tried again", { error: messageOf(error) }))
+  function checkOnce(): Promise<void> {
+    checking ??= check()
+      .catch((error: unknown) => log.warn("cannot build the digest; trying again", { error: messageOf(error) }))
       .finally(() => {
-        looking = undefined;
+        checking = undefined;
         arm();
       });
-    return looking;
+    return checking;
   }
 
   return {
-    look: lookAgain,
+    look: checkOnce,
     start(): void {
       isOpen = true;
-      void lookAgain();
+      void checkOnce();
     },
     async close(): Promise<void> {
       isOpen = false;
       clearTimeout(timer);
-      await looking;
+      await checking;
     },
   };
 }

@@ -7,7 +7,7 @@ import type { HeldNews, NewsLevel, Notice } from "../protocol/news.ts";
 import type { Owed } from "../protocol/outbox.ts";
 import { isQuiet } from "./quiet-hours.ts";
 
-/** How a task or a run ended, as far as its news is concerned. */
+/** How a task or run ended. */
 export interface EndedWork {
   failed: boolean;
   squad: string | null;
@@ -17,15 +17,15 @@ export interface NewsDeps {
   config: () => NewsConfig;
   findMessage: (id: string) => Message | undefined;
   findApproval: (id: string) => Approval | undefined;
-  /** A task or a run that a message of the background tells of. */
+  /** The task or run that a background message reports on. */
   findWork: (id: string) => EndedWork | undefined;
-  /** What a person set for a conversation and for a squad; undefined where nothing is set. */
+  /** The user's filter for a conversation or squad; undefined if not set. */
   filterOf: (conversation: string) => NewsFilter | undefined;
   squadFilterOf: (squad: string) => NewsFilter | undefined;
   now?: () => Date;
 }
 
-/** Where news belongs. */
+/** The conversation and squad that news belongs to. */
 export interface NewsScope {
   conversation: string;
   squad: string | null;
@@ -34,7 +34,7 @@ export interface NewsScope {
 const MAX_TEXT = 300;
 const STRICTEST: readonly NewsFilter[] = ["none", "urgent", "all"];
 
-/** Decides how loud each thing is that is owed to somebody, and whether it goes out now or waits for the digest. */
+/** Assigns a level to each outbox entry, and decides whether it is sent now or held for the digest. */
 export function createNews(deps: NewsDeps) {
   const { config, findMessage, findApproval, findWork, filterOf, squadFilterOf, now = () => new Date() } = deps;
 
@@ -46,7 +46,7 @@ export function createNews(deps: NewsDeps) {
     return { level: status === "failed" || work?.failed ? "urgent" : "normal", squad: work?.squad ?? null };
   }
 
-  /** What is told, and in whose name; undefined for the answer to somebody who waits for it, which is no news. */
+  /** The notice for an outbox entry; undefined for a direct answer, which is not news. */
   function read(owed: Owed): { notice: Notice; squad: string | null } | undefined {
     const { kind, about, conversation } = owed;
     if (kind === "task" || kind === "run") return undefined;
@@ -75,16 +75,16 @@ export function createNews(deps: NewsDeps) {
 
   return {
     goesOut,
-    /** Whether something that is owed has to wait for the next digest. */
+    /** Whether an outbox entry has to wait for the next digest. */
     isHeldBack(owed: Owed): boolean {
-      // A digest is itself what the rest waits for.
+      // The digest itself is never held back.
       if (owed.about.startsWith("digest:")) return false;
       const found = read(owed);
       return found !== undefined && !goesOut(found.notice.level, { conversation: owed.conversation, squad: found.squad });
     },
-    /** What clients are told of something that went out; undefined for what is no news. */
+    /** The notice to clients about a sent entry; undefined if it is not news. */
     noticeOf: (owed: Owed): Notice | undefined => read(owed)?.notice,
-    /** What a digest says of something that was held back; undefined for what is over meanwhile. */
+    /** A held-back entry in the digest; undefined if it no longer matters. */
     heldOf({ at, ...owed }: Owed & { at: string }): HeldNews | undefined {
       const found = read(owed);
       if (!found) return undefined;

@@ -1,7 +1,7 @@
 /** Minutes since midnight of a time such as `07:30`. */
 const minutesOf = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5));
 
-/** Whether a moment lies in hours such as `22:00-07:00`, by the machine's clock; the end is not part of them. */
+/** Whether a time is within hours such as `22:00-07:00`, local time, end exclusive. */
 export function isQuiet(hours: string | undefined, at: Date): boolean {
   if (hours === undefined) return false;
   const [from, to] = [minutesOf(hours.slice(0, 5)), minutesOf(hours.slice(6))];
@@ -9,7 +9,7 @@ export function isQuiet(hours: string | undefined, at: Date): boolean {
   return from < to ? now >= from && now < to : now >= from || now < to;
 }
 
-/** The last moment at which the machine's clock showed a time of day, not after `at`. */
+/** The latest occurrence of a local time of day, not after `at`. */
 export function lastAt(time: string, at: Date): Date {
   const today = new Date(at);
   today.setHours(Number(time.slice(0, 2)), Number(time.slice(3, 5)), 0, 0);

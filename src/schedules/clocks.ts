@@ -6,22 +6,22 @@ import { readDuration } from "./when.ts";
 export interface ClocksDeps {
   store: Pick<Store, "transaction">;
   rows: Pick<ScheduleRows, "intervalsAfter" | "anchor">;
-  /** Milliseconds of a clock that nobody sets, and that stands still while the machine sleeps. */
+  /** A monotonic clock in milliseconds that stops while the machine sleeps. */
   steady: () => number;
 }
 
 const SET_MS = 30_000;
-const AT_ONCE = 500;
+const BATCH = 500;
 
-/** Compares the clock that people set with one that nobody sets, from look to look. */
+/** Compares the wall clock with a monotonic clock at each check. */
 export function createClocks({ store, rows, steady }: ClocksDeps) {
   let before: { wall: number; steady: number } | undefined;
 
-  /** After the clock was set back an interval would otherwise wait until it is where it was. */
+  /** Restarts intervals after the clock was set back: otherwise they would wait until it catches up. */
   async function restartIntervals(at: Date): Promise<void> {
     const breathe = createBreath();
     for (let after = ""; ; ) {
-      const batch = rows.intervalsAfter(at.toISOString(), { after, limit: AT_ONCE });
+      const batch = rows.intervalsAfter(at.toISOString(), { after, limit: BATCH });
       if (batch.length === 0) return;
       store.transaction(() => {
         for (const { id, when, nextAt } of batch) {
@@ -35,7 +35,7 @@ export function createClocks({ store, rows, steady }: ClocksDeps) {
   }
 
   return {
-    /** Why something that is due now would not have been looked at in time. */
+    /** The reason to report if something that is due now is late. */
     async whyLate(at: Date): Promise<string> {
       const last = before;
       before = { wall: at.getTime(), steady: steady() };

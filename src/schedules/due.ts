@@ -15,28 +15,28 @@ export interface DueDeps {
   store: Store;
   rows: ScheduleRows;
   occurrences: Occurrences;
-  /** Asks a person whether what was missed is to be done now; undefined when nobody can be asked any more. */
+  /** Asks a person whether to catch up on a missed time; undefined if the question became obsolete. */
   askToCatchUp: (schedule: Schedule, occurrence: Occurrence) => Promise<boolean | undefined>;
   emit: Emit;
   log: Log;
   now: () => Date;
-  /** Milliseconds of a clock that nobody sets, and that stands still while the machine sleeps. */
+  /** A monotonic clock in milliseconds that stops while the machine sleeps. */
   steady: () => number;
 }
 
-/** What is looked at later than this was not looked at in time. */
+/** An occurrence checked later than this counts as late. */
 const LATE_MS = 60_000;
-/** Missed times are written down in transactions of so many rows, or fewer where it takes longer to find them. */
-const MOST_AT_ONCE = 500;
+/** The most missed times stored in one transaction. */
+const BATCH = 500;
 const SLICE_MS = 10;
-/** So many missed times of an interval are rows of their own: more than a week of the shortest. */
-const MOST_OF_INTERVAL = 150_000;
-/** So far back the missed times of cron fields are rows of their own. */
-const LONGEST_BACK_MS = 100 * 86_400_000;
+/** How many missed times of an interval get a row each: more than a week of the shortest interval. */
+const MAX_INTERVAL_ROWS = 150_000;
+/** How far back missed times of cron fields get a row each. */
+const MAX_CRON_AGE_MS = 100 * 86_400_000;
 
 const iso = (date: Date) => date.toISOString();
 
-/** When a schedule is due. A single time was read when it was given, and stands in its row. */
+/** Parses when a schedule is due. A single time was resolved when it was given; its row contains the result. */
 export function whenOf({ when, tz, createdAt, nextAt }: Pick<ScheduleRow, "when" | "tz" | "createdAt" | "nextAt">): When {
   if (/^(?:in |\d{4}-)/i.test(when) && nextAt !== null) return { kind: "once", at: new Date(nextAt) };
   return readWhen(when, { tz, now: new Date(createdAt) });
@@ -45,19 +45,19 @@ export function whenOf({ when, tz, createdAt, nextAt }: Pick<ScheduleRow, "when"
 export const dueAfter = (row: ScheduleRow, when: When, at: Date): Date | undefined =>
   nextAfter(when, at, { tz: row.tz, anchor: new Date(row.anchorAt) });
 
-/** Accounts for every time at which a schedule was due: each is a row before anything is done about it. */
+/** Handles schedules that are due. Every due time is stored as a row before anything is started. */
 export function createDue({ store, rows, occurrences, askToCatchUp, emit, log, now, steady }: DueDeps) {
   const clocks = createClocks({ store, rows, steady });
 
-  /** What is due of a schedule, as far as a few milliseconds go; at most the last of it is begun. */
-  function takeUp(row: ScheduleRow, at: Date, why: string): void {
+  /** Stores the due times of a schedule, for a few milliseconds at most, and starts only the latest. */
+  function processDue(row: ScheduleRow, at: Date, why: string): void {
     const when = whenOf(row);
     const endOfSlice = performance.now() + SLICE_MS;
     const first = new Date(row.nextAt!);
     const dues = [first];
-    const skipped = tooLongAgo(when, first, at);
+    const skipped = skippedUntil(when, first, at);
     let next = dueAfter(row, when, skipped ?? first);
-    while (!skipped && next && next <= at && dues.length < MOST_AT_ONCE && performance.now() < endOfSlice) {
+    while (!skipped && next && next <= at && dues.length < BATCH && performance.now() < endOfSlice) {
       dues.push(next);
       next = dueAfter(row, when, next);
     }
@@ -66,15 +66,15 @@ export function createDue({ store, rows, occurrences, askToCatchUp, emit, log, n
     const write = (begins: boolean) =>
       store.transaction(() => {
         rows.move(row.id, next && iso(next));
-        // A clock that was set back comes by the same times again.
+        // After the clock was set back, the same times come again.
         for (const due of dues.filter((each) => !rows.hasOccurrence(row.id, iso(each)))) {
           const missed = occurrences.make(row.id, iso(due), "missed", why + more);
-          // Of very many only the latest are told: nobody needs thousands of events at once.
+          // Emit events only with the last batch: nobody needs thousands at once.
           if (last) occurrences.record(missed);
           else rows.addOccurrence(missed);
         }
         if (next === undefined) emit({ type: "schedule.changed", data: shown(rows.find(row.id)!) });
-        return last && !rows.hasOccurrence(row.id, iso(last)) ? latest(row, last, at, { why, begins }) : undefined;
+        return last && !rows.hasOccurrence(row.id, iso(last)) ? handleLatest(row, last, at, { why, begins }) : undefined;
       });
     try {
       write(true);
@@ -85,8 +85,8 @@ export function createDue({ store, rows, occurrences, askToCatchUp, emit, log, n
     }
   }
 
-  /** The last of what is due: begun, unless it is too late for it or the one before it goes on. */
-  function latest(
+  /** Starts the latest due time, unless it is too late or the previous occurrence is still running. */
+  function handleLatest(
     row: ScheduleRow,
     due: Date,
     at: Date,
@@ -110,7 +110,7 @@ export function createDue({ store, rows, occurrences, askToCatchUp, emit, log, n
     return occurrences.record(begins ? occurrences.begin(row, running) : running);
   }
 
-  /** Has a person say whether what was missed is done now. */
+  /** Asks a person whether to catch up, and acts on the answer. */
   async function catchUp(schedule: string, occurrence: Occurrence): Promise<void> {
     try {
       const row = rows.find(schedule);
@@ -119,48 +119,48 @@ export function createDue({ store, rows, occurrences, askToCatchUp, emit, log, n
       if (isWanted) occurrences.beginWaiting(rows.find(schedule)!, occurrence);
       else occurrences.giveUp(occurrence.id, "it was not wanted any more");
     } catch (error) {
-      log.warn("what a schedule missed could not be asked for", { schedule, error: messageOf(error) });
+      log.warn("cannot ask about a schedule's missed time", { schedule, error: messageOf(error) });
     }
   }
 
-  /** What is due of one schedule. A schedule that cannot be read must not keep the others from their times. */
-  function takeUpSafely(row: ScheduleRow, at: Date, why: string): void {
+  /** Pauses a schedule that cannot be processed, so that it does not block the others. */
+  function processDueSafely(row: ScheduleRow, at: Date, why: string): void {
     try {
-      takeUp(row, at, why);
+      processDue(row, at, why);
     } catch (error) {
       if (isTemporary(error)) throw error;
-      log.error("a schedule could not be looked at and is paused", { schedule: row.id, error });
-      occurrences.pause(row.id, `it could not be looked at: ${oneLine(messageOf(error), 500)}`);
+      log.error("cannot process a schedule; pausing it", { schedule: row.id, error });
+      occurrences.pause(row.id, `it could not be processed: ${oneLine(messageOf(error), 500)}`);
     }
   }
 
   return {
     catchUp,
-    /** How many questions about missed times the next look is going to ask. */
+    /** How many questions about missed times the next check will ask. */
     questionsDue: (): number =>
-      rows.dueWithQuestion(iso(now())).filter((row) => rows.openOf(row.id).length === 0 && isAskedFor(row, now())).length,
-    /** Looks at everything that is due, a few milliseconds at a time. */
+      rows.dueWithQuestion(iso(now())).filter((row) => rows.openOf(row.id).length === 0 && needsQuestion(row, now())).length,
+    /** Processes everything that is due, a few milliseconds at a time. */
     async look(isOpen: () => boolean): Promise<void> {
       const at = now();
       const why = await clocks.whyLate(at);
       const breathe = createBreath();
-      // One at a time: whoever has the thread meanwhile may pause or remove the next.
+      // Fetch one row at a time: other work between two may pause or remove the next.
       for (let row = rows.firstDue(iso(at)); row && isOpen(); row = rows.firstDue(iso(at))) {
-        takeUpSafely(row, at, why);
+        processDueSafely(row, at, why);
         await breathe();
       }
     },
   };
 }
 
-/** Where a schedule was due so often that not every time is a row of its own: the moment from which each is one again. */
-function tooLongAgo(when: When, first: Date, at: Date): Date | undefined {
-  const back = when.kind === "every" ? MOST_OF_INTERVAL * when.ms : LONGEST_BACK_MS;
+/** If a schedule missed too many times to store each: the time from which each gets a row again. */
+function skippedUntil(when: When, first: Date, at: Date): Date | undefined {
+  const back = when.kind === "every" ? MAX_INTERVAL_ROWS * when.ms : MAX_CRON_AGE_MS;
   return first.getTime() < at.getTime() - back ? new Date(at.getTime() - back) : undefined;
 }
 
-/** Whether the last time at which a schedule was due is late, and not too late, so that a person is asked about it. */
-function isAskedFor(row: ScheduleRow, at: Date): boolean {
+/** Whether a schedule's latest due time is late but not too old, so that a person is asked about it. */
+function needsQuestion(row: ScheduleRow, at: Date): boolean {
   const when = whenOf(row);
   const next = new Date(row.nextAt!);
   const wasDueSince = (from: number): boolean => {

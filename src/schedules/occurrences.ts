@@ -7,23 +7,23 @@ import type { Occurrence, OccurrenceState, Schedule } from "../protocol/schedule
 import type { Store } from "../store/open.ts";
 import type { Begun, ScheduleRow, ScheduleRows } from "../store/schedules.ts";
 
-/** How something that a schedule began has ended. */
+/** How something that a schedule started ended. */
 export interface Ended {
   state: "done" | "failed";
   reason: string | null;
 }
 
-/** What a schedule can begin. */
+/** What a schedule can start. */
 export interface ScheduleActions {
-  /** Throws a UserError for a squad or a project that is not there. */
+  /** Throws a UserError if the squad or project does not exist. */
   check(schedule: Pick<Schedule, "squad" | "swarm">): void;
-  /** Queues a message in the transaction around it, once for each occurrence, and tells its id. */
+  /** Queues a message in the surrounding transaction, once per occurrence, and returns its id. */
   send(schedule: Schedule, occurrence: string): string;
-  /** The same for a squad's task. */
+  /** The same for a squad task. */
   delegate(schedule: Schedule): string;
-  /** Starts a run under the id given. */
+  /** Starts a run with the given id. */
   run(schedule: Schedule, id: string): Promise<void>;
-  /** How it ended; undefined while it goes on. */
+  /** How it ended; undefined while it runs. */
   endOf(what: Begun, id: string): Ended | "unknown" | undefined;
 }
 
@@ -32,22 +32,22 @@ export interface OccurrencesDeps {
   rows: ScheduleRows;
   actions: ScheduleActions;
   emit: Emit;
-  /** Told in its transaction of a schedule that failed too often and pauses itself. */
+  /** Called, in the same transaction, when a schedule is paused because it cannot continue. */
   onPaused: (schedule: Schedule) => void;
   log: Log;
   now: () => Date;
 }
 
-const MOST_FAILURES = 3;
+const MAX_FAILURES = 3;
 
-/** What a schedule is without what only IO needs to know. */
+/** The public part of a schedule's row. */
 export const shown = ({ anchorAt: _, failures: __, ...schedule }: ScheduleRow): Schedule => schedule;
 
-/** The lives of single occurrences: written down, begun, ended. */
+/** Creates, starts and finishes single occurrences. */
 export function createOccurrences({ store, rows, actions, emit, onPaused, log, now }: OccurrencesDeps) {
   let isOpen = true;
   const at = () => now().toISOString();
-  const tell = (occurrence: Occurrence): Occurrence => {
+  const announce = (occurrence: Occurrence): Occurrence => {
     emit({ type: "occurrence.changed", data: occurrence });
     return occurrence;
   };
@@ -59,10 +59,10 @@ export function createOccurrences({ store, rows, actions, emit, onPaused, log, n
 
   function record(occurrence: Occurrence): Occurrence {
     rows.addOccurrence(occurrence);
-    return tell(occurrence);
+    return announce(occurrence);
   }
 
-  /** Begins what a schedule is for, in the transaction that writes it down. */
+  /** Starts the schedule's message, task or run, in the transaction that stores the occurrence. */
   function begin(row: ScheduleRow, occurrence: Occurrence): Occurrence {
     const { squad, swarm } = row;
     if (squad !== null) return { ...occurrence, state: "running", task: actions.delegate(shown(row)) };
@@ -77,25 +77,25 @@ export function createOccurrences({ store, rows, actions, emit, onPaused, log, n
       await actions.run(shown(row), occurrence.run!);
     } catch (error) {
       if (!isOpen) return;
-      if (!(error instanceof UserError)) log.error("a scheduled run could not be started", { schedule: row.id, error });
+      if (!(error instanceof UserError)) log.error("cannot start a scheduled run", { schedule: row.id, error });
       finishSafely(occurrence, { state: "failed", reason: oneLine(messageOf(error), 500) });
     }
   }
 
-  /** Writes down how one ended. A schedule that fails again and again is paused. */
+  /** Stores how an occurrence ended. Pauses a schedule that fails repeatedly. */
   function finish({ id, schedule }: Occurrence, { state, reason }: Ended): void {
     store.transaction(() => {
-      tell(rows.change(id, state, reason, at()));
+      announce(rows.change(id, state, reason, at()));
       const row = rows.find(schedule);
       if (!row) return;
       const failures = state === "failed" ? row.failures + 1 : 0;
       rows.countFailures(schedule, failures);
-      if (failures < MOST_FAILURES || row.state !== "active") return;
+      if (failures < MAX_FAILURES || row.state !== "active") return;
       pause(schedule, `it failed ${failures} times in a row: ${reason ?? "no reason is known"}`);
     });
   }
 
-  /** Pauses a schedule that cannot go on, and has a person told. */
+  /** Pauses a schedule that cannot continue, and notifies a person. */
   function pause(schedule: string, reason: string): void {
     store.transaction(() => {
       rows.setState(schedule, "paused", { reason });
@@ -109,8 +109,8 @@ export function createOccurrences({ store, rows, actions, emit, onPaused, log, n
     try {
       finish(occurrence, ended);
     } catch (error) {
-      // The next start finds it open and looks again.
-      log.warn("the end of a scheduled occurrence could not be written", { occurrence: occurrence.id, error: messageOf(error) });
+      // It stays open; the next start handles it.
+      log.warn("cannot store the end of a scheduled occurrence", { occurrence: occurrence.id, error: messageOf(error) });
     }
   }
 
@@ -120,9 +120,9 @@ export function createOccurrences({ store, rows, actions, emit, onPaused, log, n
     begin,
     finish,
     pause,
-    /** One that waited is not wanted any more. */
-    giveUp: (id: string, reason: string): void => store.transaction(() => void tell(rows.change(id, "missed", reason, at()))),
-    /** Begins one that is written down as waiting. */
+    /** Ends a waiting occurrence that is no longer wanted. */
+    giveUp: (id: string, reason: string): void => store.transaction(() => void announce(rows.change(id, "missed", reason, at()))),
+    /** Starts a waiting occurrence. */
     beginWaiting(row: ScheduleRow, occurrence: Occurrence): void {
       try {
         store.transaction(() => {
@@ -134,15 +134,15 @@ export function createOccurrences({ store, rows, actions, emit, onPaused, log, n
         finish(occurrence, { state: "failed", reason: oneLine(error.message, 500) });
       }
     },
-    /** Something that a schedule may have begun has ended. */
+    /** Finishes the occurrences that started this message, task or run. */
     ended(what: Begun, id: string, ended: Ended): void {
       for (const occurrence of rows.openBy(what, id)) finishSafely(occurrence, ended);
     },
-    /** Takes up one that an earlier life left under way. */
+    /** Resumes an occurrence that was running when the previous daemon ended. */
     resume(row: ScheduleRow, occurrence: Occurrence): void {
       const what = (["message", "task", "run"] as const).find((each) => occurrence[each] !== null);
       const end = what && actions.endOf(what, occurrence[what]!);
-      // A run that has an id and is not there was about to be started.
+      // A run with an id but no record had not been started yet.
       if (end === "unknown" && what === "run") void startRun(row, occurrence);
       else if (end === "unknown") finishSafely(occurrence, { state: "failed", reason: `its ${what} is gone` });
       else if (end) finishSafely(occurrence, end);

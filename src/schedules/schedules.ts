@@ -10,7 +10,7 @@ import { createDue, type DueDeps, dueAfter } from "./due.ts";
 import { createOccurrences, type Ended, type OccurrencesDeps, type ScheduleActions, shown } from "./occurrences.ts";
 import { localZone, nextAfter, readDuration, readWhen } from "./when.ts";
 
-/** Who makes a schedule, and where its replies go. */
+/** Who created a schedule, and where its replies go. */
 export interface Maker {
   by: "person" | "model";
   source: Source;
@@ -28,16 +28,16 @@ export interface PageOfList {
   before?: string | undefined;
 }
 
-/** A clock that was set is noticed within this time. */
-const LOOK_MS = 30_000;
-/** A look that failed, as on a full disk, is repeated after this time. */
+/** Clock changes are noticed within this time. */
+const POLL_MS = 30_000;
+/** The delay before a failed check, as on a full disk, is retried. */
 const RETRY_MS = 2_000;
 const DEFAULT_AGE = "24h";
-/** A model that makes ever more of them, or a schedule that does, comes to an end. */
-const MOST_OF_MODELS = 100;
-const MOST = 20_000;
+/** Stops a model, or a schedule, from creating schedules endlessly. */
+const MAX_BY_MODELS = 100;
+const MAX_SCHEDULES = 20_000;
 
-/** What is done at set times: kept, looked at when it is due, and told. */
+/** Stores schedules, runs them when they are due, and reports changes. */
 export function createSchedules(deps: SchedulesDeps) {
   const { store, rows, actions, emit, onPaused, log, now = () => new Date(), steady = () => performance.now() } = deps;
   const occurrences = createOccurrences({ store, rows, actions, emit, onPaused, log, now });
@@ -46,13 +46,13 @@ export function createSchedules(deps: SchedulesDeps) {
   let isOpen = false;
   let looking: Promise<void> | undefined;
 
-  function known(id: string): ScheduleRow {
+  function findOrThrow(id: string): ScheduleRow {
     const row = rows.find(id);
     if (!row) throw missing(`There is no schedule "${id.slice(0, 60)}". List them with: io schedule list`);
     return row;
   }
-  const tell = (id: string): Schedule => {
-    const schedule = shown(known(id));
+  const announce = (id: string): Schedule => {
+    const schedule = shown(findOrThrow(id));
     emit({ type: "schedule.changed", data: schedule });
     return schedule;
   };
@@ -63,7 +63,7 @@ export function createSchedules(deps: SchedulesDeps) {
       .look(() => isOpen)
       .catch((error: unknown) => {
         soonest = RETRY_MS;
-        log.warn("the schedules could not be looked at and are looked at again", { error: messageOf(error) });
+        log.warn("cannot check the schedules; trying again", { error: messageOf(error) });
       })
       .finally(() => {
         looking = undefined;
@@ -72,16 +72,16 @@ export function createSchedules(deps: SchedulesDeps) {
     return looking;
   }
 
-  /** One timer for all of them. */
+  /** Sets the one timer for all schedules. */
   function arm(soonest = 0): void {
     clearTimeout(timer);
     if (!isOpen) return;
-    timer = setTimeout(() => void look(), Math.max(soonest, Math.min(LOOK_MS, untilEarliest())));
+    timer = setTimeout(() => void look(), Math.max(soonest, Math.min(POLL_MS, untilEarliest())));
   }
 
   function untilEarliest(): number {
     const earliest = rows.earliest();
-    return earliest === undefined ? LOOK_MS : Math.max(0, Date.parse(earliest) - now().getTime());
+    return earliest === undefined ? POLL_MS : Math.max(0, Date.parse(earliest) - now().getTime());
   }
 
   return {
@@ -93,46 +93,46 @@ export function createSchedules(deps: SchedulesDeps) {
       return store.transaction(() => {
         rows.insert({ id, ...row });
         store.afterCommit(() => arm());
-        return tell(id);
+        return announce(id);
       });
     },
     list: (page: PageOfList): Schedule[] => rows.list(page).map(shown),
-    find: (id: string): Schedule => shown(known(id)),
+    find: (id: string): Schedule => shown(findOrThrow(id)),
     occurrences: (schedule: string, page: PageOfList): Occurrence[] =>
-      rows.occurrences({ schedule: known(schedule).id, ...page }),
+      rows.occurrences({ schedule: findOrThrow(schedule).id, ...page }),
     pause: (id: string): Schedule =>
       store.transaction(() => {
-        const { state } = known(id);
+        const { state } = findOrThrow(id);
         if (state !== "active") throw conflict(`This schedule is ${state} already.`);
         rows.setState(id, "paused");
-        return tell(id);
+        return announce(id);
       }),
-    /** Goes on from now: what was due meanwhile was not wanted. */
+    /** Resumes from now; times missed while paused are not made up. */
     resume: (id: string): Schedule =>
       store.transaction(() => {
-        const row = known(id);
+        const row = findOrThrow(id);
         if (row.state !== "paused") throw conflict(`This schedule is ${row.state}, not paused.`);
         const next = dueAfter(row, readWhen(row.when, { tz: row.tz, now: new Date(row.createdAt) }), now());
         if (next === undefined) rows.setState(id, "done");
         else rows.setState(id, "active", { nextAt: next.toISOString() });
         store.afterCommit(() => arm());
-        return tell(id);
+        return announce(id);
       }),
-    /** With everything that is known of it; what it began goes on. */
+    /** Removes a schedule and its occurrences. What it started continues. */
     remove: (id: string): void =>
       store.transaction(() => {
-        rows.remove(known(id).id);
+        rows.remove(findOrThrow(id).id);
         emit({ type: "schedule.removed", data: { id } });
         store.afterCommit(() => arm());
       }),
-    /** Does it now, besides the times at which it is due. */
+    /** Runs it now, in addition to its due times. */
     runNow(id: string): Occurrence {
-      const row = known(id);
+      const row = findOrThrow(id);
       if (rows.openOf(id).length > 0) throw conflict("It is under way already.");
       const made = occurrences.make(id, now().toISOString(), "running", "asked for by hand");
       return store.transaction(() => occurrences.record(occurrences.begin(row, made)));
     },
-    /** To be told of everything that happens. */
+    /** Receives every event. */
     heard({ type, data }: Event): void {
       if (type === "message.finished") occurrences.ended("message", data.id, endOfMessage(data));
       if (type === "task.finished") occurrences.ended("task", data.id, endOfTask(data));
@@ -160,23 +160,23 @@ export function createSchedules(deps: SchedulesDeps) {
 export type Schedules = ReturnType<typeof createSchedules>;
 
 function checkCount(rows: ScheduleRows, { by }: Maker): void {
-  if (by === "model" && rows.unfinished("model") >= MOST_OF_MODELS)
+  if (by === "model" && rows.unfinished("model") >= MAX_BY_MODELS)
     throw conflict(
-      `There are ${MOST_OF_MODELS} schedules that models made, and no more are allowed. Remove some first (schedule_remove).`,
+      `There are ${MAX_BY_MODELS} schedules that models made, and no more are allowed. Remove some first (schedule_remove).`,
     );
-  if (rows.unfinished("anybody") >= MOST)
+  if (rows.unfinished("anybody") >= MAX_SCHEDULES)
     throw conflict(
-      `There are ${MOST.toLocaleString("en")} schedules, and no more are allowed. Remove some: io schedule remove <id>`,
+      `There are ${MAX_SCHEDULES.toLocaleString("en")} schedules, and no more are allowed. Remove some: io schedule remove <id>`,
     );
 }
 
-/** What was given, checked, with what is left out. */
+/** Validates input and fills in defaults. */
 function readNew({ squad, swarm, ...given }: NewSchedule, { by, source, conversation }: Maker, at: Date) {
   const { tz = localZone(), maxAge = DEFAULT_AGE, catchUp = "once" } = given;
   const nextAt = nextAfter(readWhen(given.when, { tz, now: at }), at, { tz, anchor: at })!.toISOString();
   if (squad !== undefined && swarm !== undefined) throw usageError("Name a squad for a task or a project for a run, not both.");
   if (readDuration(maxAge) === undefined)
-    throw usageError(`"${maxAge}" is no length of time. Use a number with s, m, h or d, such as 24h.`);
+    throw usageError(`"${maxAge}" is not a duration. Use a number with s, m, h or d, such as 24h.`);
   return {
     ...{ tz, maxAge, catchUp, nextAt, text: given.text, source, createdBy: { by, channel: source.channel } },
     ...{ squad: squad ?? null, swarm: swarm ?? null, conversation: given.conversation ?? conversation },
@@ -185,17 +185,17 @@ function readNew({ squad, swarm, ...given }: NewSchedule, { by, source, conversa
   };
 }
 
-/** How a message or a task that has ended counts for its schedule. */
+/** The result of a finished message for its schedule. */
 export function endOfMessage({ status, error }: { status: string; error: { message: string } | null }): Ended {
   return status === "done" ? { state: "done", reason: null } : { state: "failed", reason: error?.message ?? status };
 }
 
-/** How a task counts, and whether it was seen to work. */
+/** The result of a finished task, and whether it was proven. */
 export function endOfTask(task: Pick<Task, "status" | "evidence" | "error">): Ended {
   return task.status === "done" && !isProven(task) ? { state: "done", reason: "unproven" } : endOfMessage(task);
 }
 
-/** How a run counts; undefined for one that goes on, now or later. */
+/** The result of a run; undefined if it is running or can be resumed. */
 export function endOfRun({ status, outcome }: { status: string; outcome: string | null }): Ended | undefined {
   if (status === "interrupted" || status === "running") return undefined;
   const isGood = outcome === "approved" || outcome === "unchanged";

@@ -7,9 +7,9 @@ import { type Tool, tool } from "../tools/tool.ts";
 import type { Schedules } from "./schedules.ts";
 
 const DEADLINE_MS = 15_000;
-const MOST = 100;
+const MAX_LISTED = 100;
 
-/** Schedules in the orchestrator's hands. `originOf` tells who a call is made for. */
+/** The orchestrator's schedule tools. `originOf` returns who a call is made for. */
 export function scheduleTools(schedules: Schedules, originOf: (owner: string) => Origin): Tool[] {
   return [
     tool({
@@ -40,7 +40,7 @@ export function scheduleTools(schedules: Schedules, originOf: (owner: string) =>
       kind: "read",
       deadlineMs: DEADLINE_MS,
       async run() {
-        const all = schedules.list({ limit: MOST });
+        const all = schedules.list({ limit: MAX_LISTED });
         return all.length === 0 ? "There are no schedules." : asData(all.map(lineOf).join("\n"));
       },
     }),

@@ -1,23 +1,23 @@
 import { Cron } from "croner";
 import { messageOf, usageError } from "../lib/errors.ts";
 
-/** When something is due. */
+/** A parsed schedule time. */
 export type When = { kind: "cron"; fields: string } | { kind: "every"; ms: number } | { kind: "once"; at: Date };
 
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-const SHORTEST_MS = 5_000;
-/** Later than anybody plans, and within what a date can be. */
-const LONGEST_MS = 3_650 * UNITS.d;
+const MIN_MS = 5_000;
+/** Far beyond any plan, but within the range of dates. */
+const MAX_MS = 3_650 * UNITS.d;
 const EXAMPLES = '"0 9 * * 1-5", "every 2h", "daily 09:00", "weekdays 08:30", "in 20m" or "2030-01-31T09:00"';
 
-/** A length of time such as `90s`, `20m`, `2h` or `1d`, in milliseconds; undefined for anything else. */
+/** Parses a duration such as `90s`, `20m`, `2h` or `1d` into milliseconds; undefined for anything else. */
 export function readDuration(text: string): number | undefined {
-  const [, count, unit] = /^(\d{1,9})\s?(s|m|h|d)$/.exec(text.trim()) ?? [];
+  const [, count, unit] = /^(\d{1,9})\s?(s|m|h|d)$/.exec(text.trim().toLowerCase()) ?? [];
   const ms = count === undefined ? Number.NaN : Number(count) * UNITS[unit as keyof typeof UNITS];
-  return ms > 0 && ms <= LONGEST_MS ? ms : undefined;
+  return ms > 0 && ms <= MAX_MS ? ms : undefined;
 }
 
-/** Reads what a person or a model gives as the time of a schedule. */
+/** Parses the time of a schedule as given by a person or a model. */
 export function readWhen(text: string, { tz, now }: { tz: string; now: Date }): When {
   checkZone(tz);
   const given = text.trim().replace(/\s+/g, " ");
@@ -25,9 +25,9 @@ export function readWhen(text: string, { tz, now }: { tz: string; now: Date }): 
   const [word, time] = [first.toLowerCase(), rest.join(" ")];
   if (word === "every" || word === "in") {
     const ms = readDuration(time);
-    if (ms === undefined) throw bad(given, `"${word}" takes a number with s, m, h or d`);
+    if (ms === undefined) throw bad(given, `"${word}" takes a number of at least 1 with s, m, h or d, up to ten years`);
     if (word === "in") return { kind: "once", at: new Date(now.getTime() + ms) };
-    if (ms < SHORTEST_MS) throw bad(given, "the shortest interval is 5s");
+    if (ms < MIN_MS) throw bad(given, "the shortest interval is 5s");
     return { kind: "every", ms };
   }
   if (word === "daily" || word === "weekdays") {
@@ -41,7 +41,7 @@ export function readWhen(text: string, { tz, now }: { tz: string; now: Date }): 
   return { kind: "cron", fields: given };
 }
 
-/** The first time after a moment; undefined when there is none. An interval is counted from the anchor. */
+/** The next due time after a given time; undefined if there is none. Intervals count from the anchor. */
 export function nextAfter(when: When, after: Date, { tz, anchor }: { tz: string; anchor: Date }): Date | undefined {
   if (when.kind === "once") return when.at > after ? when.at : undefined;
   if (when.kind === "cron") return occurrencesOf(when.fields, tz).nextRun(after) ?? undefined;
@@ -65,15 +65,15 @@ function readTime(text: string, tz: string, now: Date): Date {
     /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:\.\d+)?(Z|[+-]\d\d(?::?\d\d)?)?$/.exec(isDay ? `${text}T00:00` : text) ?? [];
   const iso = `${day}T${time}${seconds}${zone.length === 3 ? `${zone}:00` : zone}`;
   let at: Date | undefined;
-  // A time with a zone is one moment; without one it is what the clocks of the schedule's zone show.
+  // A time without an offset is local time in the schedule's zone.
   if (time !== undefined && isDayOfCalendar(day)) at = zone === "" ? localTime(iso, tz) : new Date(iso);
   if (at === undefined || Number.isNaN(at.getTime())) throw bad(text, "it is no time");
   if (at <= now) throw bad(text, "it is past");
-  if (at.getTime() - now.getTime() > LONGEST_MS) throw bad(text, "it is more than ten years away");
+  if (at.getTime() - now.getTime() > MAX_MS) throw bad(text, "it is more than ten years away");
   return at;
 }
 
-/** A 30th of February would be read as a day in March. */
+/** Rejects dates like February 30, which would parse as a day in March. */
 function isDayOfCalendar(day = ""): boolean {
   const read = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(read.getTime()) && read.toISOString().startsWith(day);
@@ -89,7 +89,7 @@ function localTime(iso: string, tz: string): Date | undefined {
 
 function occurrencesOf(fields: string, tz: string): Cron {
   try {
-    // "?" is how some write "any", which must not stand in the way of the other day field.
+    // Some write "?" for "any"; it must not restrict the other day field.
     return new Cron(fields.replace(/(?<=^|\s)\?(?=\s|$)/g, "*"), { timezone: tz, mode: "5-part" });
   } catch (error) {
     throw bad(fields, messageOf(error).replace(/^CronPattern: /, ""));
@@ -97,5 +97,5 @@ function occurrencesOf(fields: string, tz: string): Cron {
 }
 
 function bad(text: string, why: string) {
-  return usageError(`"${text.slice(0, 100)}" is no time for a schedule: ${why}. Use ${EXAMPLES}.`);
+  return usageError(`"${text.slice(0, 100)}" is not a schedule time: ${why}. Use ${EXAMPLES}.`);
 }

@@ -5,10 +5,10 @@ import { withFolder } from "../lib/pinned/folder.ts";
 import { replaceFile } from "../lib/pinned/write.ts";
 import type { PageIndex } from "./page-index.ts";
 
-/** Keeps `index.md`, the list of all pages, written anew a while after pages changed and never in the way of a save. */
+/** Rewrites `index.md`, the list of all pages, a while after pages change. Never blocks a save. */
 export interface Catalogue {
   changed(): void;
-  /** Writes it now if pages changed since, whoever changed them. */
+  /** Writes it now if any page changed since the last time. */
   flush(): Promise<void>;
   stop(): void;
 }
@@ -45,7 +45,7 @@ export function createCatalogue({ file, index, onError, delayMs = 2_000 }: Catal
 
   return {
     changed() {
-      // A long list is written more seldom: it takes at most a fiftieth of the time.
+      // Back off for a long list: writing takes at most a fiftieth of the time.
       timer ??= setTimeout(
         () => {
           timer = undefined;
@@ -64,13 +64,13 @@ export function createCatalogue({ file, index, onError, delayMs = 2_000 }: Catal
 
 async function compose(pages: PageIndex): Promise<string> {
   const parts = ["# Index\n\nKept by IO from the pages themselves; what is written here by hand is lost.\n"];
-  let folder = "";
+  let current = "";
   for (let after = ""; ; ) {
     const slice = pages.page("pages/", after, SLICE);
     for (const { path, title, tags } of slice) {
-      const place = path.slice("pages/".length, path.lastIndexOf("/") + 1).replace(/\/$/, "");
-      if (place !== folder) parts.push(`\n## ${place}\n\n`);
-      folder = place;
+      const section = path.slice("pages/".length, path.lastIndexOf("/") + 1).replace(/\/$/, "");
+      if (section !== current) parts.push(`\n## ${section}\n\n`);
+      current = section;
       const tagged = tags.length > 0 ? ` (${tags.join(", ")})` : "";
       parts.push(`- [${title.replace(/[[\]\\]/g, "\\$&")}](<${path.replace(/[<>]/g, "\\$&")}>)${tagged}\n`);
     }

@@ -10,18 +10,18 @@ export interface ChangeWatchDeps {
   handle: IndexHandle;
   changed: ChangedPages;
   isClosed: () => boolean;
-  /** Told of a page that somebody else wrote or removed. */
+  /** Called for each page that somebody else wrote or removed. */
   onForeign: (path: string) => void;
 }
 
 const NOTICE_DELAY_MS = 100;
 
-/** Notices which pages change on disk, whoever changes them, and marks them in the index. */
+/** Detects page changes on disk, by anybody, and marks the pages in the index. */
 export function createChangeWatch({ pages, handle, changed, isClosed, onForeign }: ChangeWatchDeps) {
   const fileOf = (path: string) => fileIn(pages, path);
   const foreign = createForeignChanges(fileOf);
-  /** Whether there may be changes that nobody noticed. */
-  let unswept = true;
+  /** Whether the watcher may have missed changes. */
+  let needsSweep = true;
   let sweeping: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
 
@@ -29,23 +29,23 @@ export function createChangeWatch({ pages, handle, changed, isClosed, onForeign 
     if (timer !== undefined || isClosed()) return;
     timer = setTimeout(() => {
       timer = undefined;
-      if (!isClosed()) noticeSoftly();
+      if (!isClosed()) tryToMarkChanges();
     }, NOTICE_DELAY_MS).unref();
   });
 
-  const noticeSoftly = () => {
+  const tryToMarkChanges = () => {
     try {
       handle.check();
-      notice();
+      markChanges();
     } catch (error) {
       handle.recover(error);
     }
   };
 
-  /** Marks the pages that the watcher reported, except those that the index already knows in their present state. */
-  const notice = () => {
+  /** Marks the pages that the watcher reported, except those indexed in their current state. */
+  const markChanges = () => {
     const { pages: reported, all } = watcher.take();
-    if (all) unswept = true;
+    if (all) needsSweep = true;
     const others: string[] = [];
     const stale: string[] = [];
     for (const path of reported) {
@@ -54,13 +54,13 @@ export function createChangeWatch({ pages, handle, changed, isClosed, onForeign 
       if ((handle.current().get(path)?.stamp ?? "") !== state) stale.push(path);
     }
     changed.mark(stale);
-    foreign.tell(others, onForeign);
-    if (unswept) void sweep().catch(handle.recover);
+    foreign.report(others, onForeign);
+    if (needsSweep) void sweep().catch(handle.recover);
   };
 
   const sweep = (): Promise<void> => {
     if (sweeping) return sweeping;
-    unswept = false;
+    needsSweep = false;
     sweeping = changed.sweep().finally(() => {
       sweeping = undefined;
     });
@@ -68,20 +68,20 @@ export function createChangeWatch({ pages, handle, changed, isClosed, onForeign 
   };
 
   return {
-    /** Has every page compared with the index before the next answer. */
-    doubt: (): void => {
-      unswept = true;
+    /** Compares every page with the index before the next answer. */
+    requireSweep: (): void => {
+      needsSweep = true;
     },
-    /** Notes that this process changed a page. */
+    /** Records that this process changed a page. */
     remember: foreign.remember,
-    /** Lets the system's news of changes made before now come in: two full turns of the event loop. */
+    /** Waits two turns of the event loop, so that events for earlier changes arrive, then marks those pages. */
     async settle(): Promise<void> {
       await turn();
       await turn();
       handle.check();
-      if (!watcher.prompt) unswept = true;
-      notice();
-      while (unswept || sweeping) await sweep();
+      if (!watcher.prompt) needsSweep = true;
+      markChanges();
+      while (needsSweep || sweeping) await sweep();
     },
     async close(): Promise<void> {
       await sweeping;

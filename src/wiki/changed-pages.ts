@@ -12,18 +12,18 @@ export interface ChangedPagesDeps {
   pages: string;
   index: () => PageIndex;
   log: Log;
-  /** Told when pages wait to be indexed. */
+  /** Called when pages are waiting to be indexed. */
   onMarked: () => void;
 }
 
-const AT_ONCE = 500;
+const BATCH = 500;
 
-/** The pages that changed since they were indexed, marked in the index so that every process knows of them. */
+/** Pages changed since they were indexed, marked in the index so that every process sees them. */
 export function createChangedPages({ pages, index, log, onMarked }: ChangedPagesDeps) {
-  /** Changed pages that could not be marked yet, another process being busy with the index. */
+  /** Changed pages that could not be marked yet because another process has the index locked. */
   const unmarked = new Set<string>();
 
-  /** Marks these, and what could not be marked before. */
+  /** Marks these pages and any that could not be marked earlier. */
   const mark = (paths: Iterable<string>) => {
     for (const path of paths) unmarked.add(path);
     if (unmarked.size === 0) return;
@@ -32,7 +32,7 @@ export function createChangedPages({ pages, index, log, onMarked }: ChangedPages
       unmarked.clear();
     } catch (error) {
       if (isBroken(error)) throw error;
-      log.info("the wiki's index is busy; changed pages are read from their files meanwhile", { error: messageOf(error) });
+      log.info("the wiki's index is busy; reading changed pages from their files meanwhile", { error: messageOf(error) });
     }
     onMarked();
   };
@@ -40,7 +40,7 @@ export function createChangedPages({ pages, index, log, onMarked }: ChangedPages
   return {
     mark,
     all: (): ReadonlySet<string> => new Set([...index().marked(), ...unmarked]),
-    /** Compares every file with the index and marks those that differ, for changes that nobody noticed. */
+    /** Compares every file with the index and marks those that differ, to find missed changes. */
     async sweep(): Promise<void> {
       const known = index().stamps();
       const changed: string[] = [];
@@ -52,8 +52,8 @@ export function createChangedPages({ pages, index, log, onMarked }: ChangedPages
         await breathe();
       }
       changed.push(...known.keys());
-      for (let at = 0; at < changed.length; at += AT_ONCE) {
-        mark(changed.slice(at, at + AT_ONCE));
+      for (let at = 0; at < changed.length; at += BATCH) {
+        mark(changed.slice(at, at + BATCH));
         await turn();
       }
     },

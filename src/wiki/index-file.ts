@@ -2,11 +2,11 @@ import { lstatSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Database } from "../store/transactions.ts";
 
-/** Increase it when the tables or the results of `normalize` change: the index holds normalized texts. */
+/** Increase when the tables or the output of `normalize` change: the index stores normalized text. */
 const SCHEMA_VERSION = 2;
 
-// The text itself is not kept here: a hit is always checked against the file. With detail=none the trigrams of a page
-// cost about a third of its text.
+// Page text is not stored: every hit is checked against the file. With detail=none, trigrams take about a third of the
+// size of the text.
 const SCHEMA = `
   CREATE TABLE page (
     id INTEGER PRIMARY KEY,
@@ -34,13 +34,13 @@ const SCHEMA = `
   INSERT INTO tri(tri, rank) VALUES ('automerge', 16);
 `;
 
-/** An open index file, and which file it is, so that one replaced by another process is noticed. */
+/** An open index file with its inode, to detect that another process replaced it. */
 export interface IndexFile {
   db: Database;
   inode: number;
 }
 
-/** Opens the index, or makes an empty one where there is none, an old one or a broken one. */
+/** Opens the index, or creates an empty one if it is missing, outdated or corrupt. */
 export function openIndexFile(path: string): IndexFile {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found && (found.size === 0 || !found.isFile())) dropIndexFile(path);
@@ -53,7 +53,7 @@ export function openIndexFile(path: string): IndexFile {
   }
 }
 
-/** Whether an error says that the index is not to be trusted any more, rather than busy or out of space. */
+/** Whether an error means that the index is corrupt, rather than busy or out of space. */
 export function isBroken(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -68,11 +68,11 @@ export function dropIndexFile(path: string): void {
 function open(path: string): IndexFile {
   const db = new DatabaseSync(path);
   try {
-    // NORMAL: a power cut may take the last rows, which the sweep at the next open finds again from the files.
+    // NORMAL: a power cut may lose the last rows; the sweep at the next open restores them from the files.
     db.exec(
       "PRAGMA busy_timeout = 5000; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32000;",
     );
-    if (versionOf(db) === 0) make(db);
+    if (versionOf(db) === 0) createSchema(db);
     if (versionOf(db) !== SCHEMA_VERSION) throw new Error(`${path}: unfit index`);
     return { db, inode: statSync(path).ino };
   } catch (error) {
@@ -81,14 +81,14 @@ function open(path: string): IndexFile {
   }
 }
 
-function make(db: Database): void {
+function createSchema(db: Database): void {
   db.exec("BEGIN IMMEDIATE");
   try {
-    // Another process may have been first.
+    // Another process may have created it meanwhile.
     if (versionOf(db) === 0) db.exec(`${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION};`);
     db.exec("COMMIT");
   } catch (error) {
-    // A full disk has rolled it back already.
+    // On a full disk SQLite has already rolled back.
     if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }

@@ -7,23 +7,23 @@ import { createPageIndex, type PageIndex } from "./page-index.ts";
 export interface IndexHandleDeps {
   file: string;
   log: Log;
-  /** Told when the index may no longer hold everything that the files say. */
-  onDoubt: () => void;
+  /** Called when the index may be behind the files. */
+  onMaybeStale: () => void;
 }
 
-/** The index, kept open: opened again when its file was replaced, and made anew when it is broken. */
+/** Keeps the index open: reopens it when its file is replaced, recreates it when it is corrupt. */
 export interface IndexHandle {
   current(): PageIndex;
-  /** Makes sure that the open file is the one that other processes see. */
+  /** Reopens the index if another process replaced the file. */
   check(): void;
-  /** Deals with a question that failed. */
+  /** Handles a failed query. */
   recover(error: unknown): void;
-  /** Throws the file away and begins an empty one. */
+  /** Deletes the file and starts with an empty one. */
   renew(): void;
   close(): void;
 }
 
-export function createIndexHandle({ file, log, onDoubt }: IndexHandleDeps): IndexHandle {
+export function createIndexHandle({ file, log, onMaybeStale }: IndexHandleDeps): IndexHandle {
   let opened = openFirst(file);
   let index = createPageIndex(opened.db);
 
@@ -31,13 +31,13 @@ export function createIndexHandle({ file, log, onDoubt }: IndexHandleDeps): Inde
     try {
       index.close();
     } catch {
-      // A file that broke while it was open may not close cleanly; it is left behind.
+      // A file that became corrupt while open may not close cleanly.
     }
     opened = { ...opened, inode: -1 };
     if (drop) dropIndexFile(file);
     opened = openIndexFile(file);
     index = createPageIndex(opened.db);
-    onDoubt();
+    onMaybeStale();
   };
 
   return {
@@ -48,14 +48,14 @@ export function createIndexHandle({ file, log, onDoubt }: IndexHandleDeps): Inde
       reopen(false);
     },
     recover(error) {
-      onDoubt();
-      log.warn("the wiki's index is in trouble", { error: messageOf(error) });
+      onMaybeStale();
+      log.warn("the wiki's index failed", { error: messageOf(error) });
       if (!isBroken(error)) return;
       try {
         reopen(true);
       } catch (failure) {
-        // The next question opens it again; until then pages are saved and read without it.
-        log.error("the wiki's index cannot be made anew", { error: messageOf(failure) });
+        // The next query opens it again; until then pages are saved and read without it.
+        log.error("cannot recreate the wiki's index", { error: messageOf(failure) });
       }
     },
     renew: () => reopen(true),

@@ -11,25 +11,25 @@ import type { PageIndex } from "./page-index.ts";
 import { fileIn } from "./paths.ts";
 import type { Versions } from "./versions.ts";
 
-/** The index together with the pages that changed, or went, since they were indexed: those are read from their files. */
+/** The index, plus the pages changed or removed since: those are read from their files. */
 export interface View {
   index: PageIndex;
   fresh: ReadonlySet<string>;
   has(path: string): boolean;
   read(path: string): PageDoc | undefined;
-  /** The text alone, which is quicker. */
+  /** Only the text, which is faster. */
   text(path: string): string | undefined;
 }
 
-/** Keeps the index true to the files, which stay the truth. */
+/** Keeps the index in sync with the files, which are the source of truth. */
 export interface Indexer {
-  /** Runs a change of one page's file while no other process changes one, and remembers that the page changed. */
+  /** Changes one page's file while no other process changes any, and marks the page as changed. */
   changing<T>(path: string, work: () => T): T;
-  /** Asks the index something that may go unanswered when it is in trouble. */
-  softly(work: (index: PageIndex) => void): void;
-  /** Answers from an index that knows of every change up to now, mended first if it is broken. */
+  /** Uses the index, or skips the work if the index fails. */
+  tryWith(work: (index: PageIndex) => void): void;
+  /** Queries the index with every change so far, repairing it first if it is corrupt. */
   view<T>(work: (view: View) => Promise<T>): Promise<T>;
-  /** Indexes what waits, at once and to the end. */
+  /** Indexes everything that is waiting, now. */
   drain(): Promise<void>;
   rebuild(): Promise<void>;
   close(): Promise<void>;
@@ -42,11 +42,11 @@ export interface IndexerDeps {
   versions: Versions;
   isSecret: IsSecret;
   log: Log;
-  /** Shown each page as it was read, or that there is none. */
+  /** Called with each page as it was read; without text if it is gone. */
   onRead: (pages: readonly SeenPage[]) => void;
-  /** Told when pages were indexed. */
+  /** Called after pages were indexed. */
   onIndexed: () => void;
-  /** Told of a page that somebody else wrote or removed. */
+  /** Called for each page that somebody else wrote or removed. */
   onForeign: (path: string, doc: PageDoc | undefined) => void;
 }
 
@@ -58,7 +58,7 @@ export function createIndexer(deps: IndexerDeps): Indexer {
   let closed = false;
   const isClosed = () => closed;
 
-  const handle = createIndexHandle({ file, log, onDoubt: () => watch.doubt() });
+  const handle = createIndexHandle({ file, log, onMaybeStale: () => watch.requireSweep() });
   const index = () => handle.current();
   const changed = createChangedPages({ pages, index, log, onMarked: () => indexing.soon() });
   const indexing = createIndexing({
@@ -75,10 +75,10 @@ export function createIndexer(deps: IndexerDeps): Indexer {
   });
   const watch = createChangeWatch({ pages, handle, changed, isClosed, onForeign: (path) => onForeign(path, read(path)) });
 
-  const look = async (): Promise<View> => {
+  const openView = async (): Promise<View> => {
     await watch.settle();
     const fresh = changed.all();
-    // Many of them have taken their time already.
+    // Collecting many pages took a while: let others run first.
     await turn();
     return {
       index: index(),
@@ -102,14 +102,14 @@ export function createIndexer(deps: IndexerDeps): Indexer {
       } catch (error) {
         handle.recover(error);
       }
-      // An index in trouble is no reason not to save.
+      // Save even if the index failed.
       const result = outcome ?? attempt();
       watch.remember(path);
       indexing.soon();
       if ("error" in result) throw result.error;
       return result.value;
     },
-    softly(work) {
+    tryWith(work) {
       if (closed) return;
       try {
         handle.check();
@@ -121,11 +121,11 @@ export function createIndexer(deps: IndexerDeps): Indexer {
     async view(work) {
       viewers += 1;
       try {
-        return await work(await look());
+        return await work(await openView());
       } catch (error) {
         if (!isBroken(error)) throw error;
         handle.recover(error);
-        return await work(await look());
+        return await work(await openView());
       } finally {
         viewers -= 1;
       }
@@ -135,7 +135,7 @@ export function createIndexer(deps: IndexerDeps): Indexer {
       await indexing.now();
     },
     async rebuild() {
-      await indexing.atRest();
+      await indexing.idle();
       handle.renew();
       await watch.settle();
       await indexing.now();
@@ -143,7 +143,7 @@ export function createIndexer(deps: IndexerDeps): Indexer {
     async close() {
       closed = true;
       await watch.close();
-      await indexing.atRest();
+      await indexing.idle();
       indexing.stop();
       handle.close();
     },

@@ -11,26 +11,26 @@ export interface IndexingDeps {
   read: (path: string) => PageDoc | undefined;
   versions: Versions;
   log: Log;
-  /** Whether somebody reads from the index just now, and must not be held up. */
+  /** Whether somebody is reading from the index and must not be delayed. */
   isBusy: () => boolean;
   isClosed: () => boolean;
-  /** Marks what could not be marked before. */
+  /** Marks the pages that could not be marked earlier. */
   markAll: () => void;
-  /** Shown each page as it was read, or that there is none, before it counts as indexed. */
+  /** Called with each page as it was read, or without text if it is gone, before the page counts as indexed. */
   onRead: (pages: readonly SeenPage[]) => void;
-  /** Told when pages were indexed. */
+  /** Called after pages were indexed. */
   onIndexed: () => void;
   onError: (error: unknown) => void;
 }
 
 const DELAY_MS = 250;
-/** How long one slice of indexing may hold up everything else. */
+/** How long one slice may block the event loop. */
 const SLICE_MS = 20;
 const BULK = 1_000;
-/** A file this young may change again within one tick of the file system's clock: its stamp proves nothing yet. */
+/** A younger file may change again within one tick of the file system's clock, so its stamp is not reliable yet. */
 const RACY_NS = 50_000_000n;
 
-/** Indexes the pages that are marked, in slices short enough that nobody waits for them. */
+/** Indexes the marked pages in short slices. */
 export function createIndexing(deps: IndexingDeps) {
   const { index, read, versions, log, isBusy, isClosed, markAll, onRead, onIndexed, onError } = deps;
   let running: Promise<void> | undefined;
@@ -50,7 +50,7 @@ export function createIndexing(deps: IndexingDeps) {
     try {
       versions.keepCopy(path, doc.stamp, doc.text);
     } catch (error) {
-      log.warn("an earlier version of a page cannot be kept", { path, error: messageOf(error) });
+      log.warn("cannot keep an earlier version of a page", { path, error: messageOf(error) });
     }
     return seen;
   };
@@ -100,9 +100,9 @@ export function createIndexing(deps: IndexingDeps) {
   };
 
   return {
-    /** Indexes what waits, at once and to the end. */
+    /** Indexes everything that is waiting, now. */
     now,
-    /** The same, in a moment: more may be about to come. */
+    /** The same after a short delay, to batch changes. */
     soon(): void {
       if (timer !== undefined || isClosed()) return;
       timer = setTimeout(() => {
@@ -110,8 +110,8 @@ export function createIndexing(deps: IndexingDeps) {
         now().catch(onError);
       }, DELAY_MS).unref();
     },
-    /** Waits for what is being indexed just now. */
-    async atRest(): Promise<void> {
+    /** Waits until no indexing is running. */
+    async idle(): Promise<void> {
       await running;
     },
     stop: () => clearTimeout(timer),

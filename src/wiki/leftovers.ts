@@ -5,10 +5,10 @@ import { entriesAt, statsOf } from "../lib/pinned/list.ts";
 import { removeFile } from "../lib/pinned/write.ts";
 
 const TEMPORARY = /^\..+\.[0-9a-f]{12}\.tmp$/;
-/** A younger one may belong to a writer that is still at work. */
+/** A younger file may belong to a writer that is still running. */
 const OLD_MS = 60_000;
 
-/** Takes away what killed writers left behind among pages and sources, and beside them. */
+/** Removes temporary files that killed writers left in the wiki. */
 export async function removeLeftovers({ root, pages, sources }: Record<"root" | "pages" | "sources", string>): Promise<void> {
   const old = BigInt(Date.now() - OLD_MS);
   const folders = [root, sources, pages];

@@ -3,22 +3,22 @@ import { createBreath } from "../lib/breath.ts";
 import type { View } from "./indexer.ts";
 import { listPages } from "./list.ts";
 
-/** A page with the pages it leads to, by their paths; a page that is led to need not be there. */
+/** A page and the paths it links to, whether or not those pages exist. */
 export interface PageLinks {
   path: string;
   title: string;
   links: string[];
 }
 
-/** A map of more pages than this shows nobody anything. */
-const MOST_PAGES = 5_000;
-const MOST_LINKS = 200;
+/** A map of more pages would be unreadable. */
+const MAX_PAGES = 5_000;
+const MAX_LINKS = 200;
 const TARGET = /\]\(<?([^)\s>]+)/g;
 
-/** Reads every page for the links in it. */
+/** Reads the links of every page. */
 export async function linksOfPages(view: View): Promise<PageLinks[]> {
   const breathe = createBreath();
-  const { items } = await listPages(view, { limit: MOST_PAGES });
+  const { items } = await listPages(view, { limit: MAX_PAGES });
   const found: PageLinks[] = [];
   for (const { path, title } of items) {
     found.push({ path, title, links: linksIn(path, view.text(path) ?? "") });
@@ -27,18 +27,18 @@ export async function linksOfPages(view: View): Promise<PageLinks[]> {
   return found;
 }
 
-/** The pages that a page's markdown leads to, each once, without the page itself. */
+/** The pages that a page links to, each once, without itself. */
 export function linksIn(path: string, text: string): string[] {
   const targets = new Set<string>();
   for (const [, target = ""] of text.matchAll(TARGET)) {
-    const page = pageAt(path, target);
+    const page = resolveLink(path, target);
     if (page !== undefined && page !== path) targets.add(page);
-    if (targets.size >= MOST_LINKS) break;
+    if (targets.size >= MAX_LINKS) break;
   }
   return [...targets];
 }
 
-function pageAt(from: string, target: string): string | undefined {
+function resolveLink(from: string, target: string): string | undefined {
   const plain = target.split(/[?#]/, 1)[0] ?? "";
   if (plain === "" || /^[a-z][a-z0-9+.-]*:/i.test(plain) || plain.startsWith("//")) return undefined;
   const wanted = decoded(plain).replace(/^\/wiki\//, "/");
@@ -54,7 +54,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A stray percent sign is meant as it stands.
+    // A stray percent sign is literal.
     return text;
   }
 }

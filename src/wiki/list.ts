@@ -14,9 +14,9 @@ export interface PageInfo {
 
 export interface PageList {
   items: PageInfo[];
-  /** How many pages there are, listed or not. */
+  /** The number of all pages, listed or not. */
   total: number;
-  /** Give it as `after` for the pages that follow; absent at the end. */
+  /** The cursor for `after`; absent on the last page of results. */
   next?: string;
 }
 
@@ -28,7 +28,7 @@ export interface ListOptions {
 }
 
 const DEFAULT_LIMIT = 1_000;
-const HALVES = /[\ud800-\udfff]/;
+const SURROGATE = /[\ud800-\udfff]/;
 
 /** The pages of a folder, by path. */
 export async function listPages(view: View, { under, after = "", limit = DEFAULT_LIMIT }: ListOptions = {}): Promise<PageList> {
@@ -38,7 +38,7 @@ export async function listPages(view: View, { under, after = "", limit = DEFAULT
   const fresh: Entry[] = [];
   const wanted = [...view.fresh].filter(isWanted);
   for (const path of wanted.sort(orderOf(wanted))) {
-    // No more of them can be listed than come first.
+    // Later paths cannot make it into the list.
     if (fresh.length > limit) break;
     const page = view.read(path);
     if (page) fresh.push(page);
@@ -53,9 +53,9 @@ export async function listPages(view: View, { under, after = "", limit = DEFAULT
   return { items, total: await countPages(view, prefix), ...(all.length > limit && last !== undefined ? { next: last } : {}) };
 }
 
-/** The order of the index: by bytes. Only halves of letters order otherwise by themselves. */
+/** Byte order, as in the index. UTF-16 order differs only for surrogates. */
 function orderOf(paths: readonly string[]): (a: string, b: string) => number {
-  if (paths.some((path) => HALVES.test(path))) return (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+  if (paths.some((path) => SURROGATE.test(path))) return (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
   return (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 }
 

@@ -1,6 +1,6 @@
 import { withoutEnd } from "../lib/trim.ts";
 
-/** What a page says about itself. */
+/** A page's title, tags and first words. */
 export interface Meta {
   title: string;
   tags: string[];
@@ -13,7 +13,7 @@ const HEADING = /^ {0,3}#{1,6}[ \t]+(\S[\s\S]*)$/;
 const TAGS = /^[ \t*_>-]*tags[*_]*[ \t]*:[*_]*([\s\S]*)$/i;
 const FENCE = /^ {0,3}(?:```|~~~)/;
 
-/** Reads title, tags and first words; the title falls back to the file's name. */
+/** Reads a page's metadata; the title falls back to the file's name. */
 export function metaOf(path: string, text: string): Meta {
   let title = "";
   let excerpt = "";
@@ -32,7 +32,7 @@ export function metaOf(path: string, text: string): Meta {
   return { title: title || nameOf(path), tags: [...tags].slice(0, 50), excerpt };
 }
 
-/** A heading without the marks that may close it. */
+/** A heading without its optional closing #s. */
 function withoutMarks(heading: string): string {
   const open = withoutEnd(heading.trimEnd(), "#");
   return /[ \t]$/.test(open) ? open : heading;
@@ -42,7 +42,7 @@ function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1).replace(/\.md$/, "");
 }
 
-/** The first lines, without splitting the whole of a long page. */
+/** The first lines, without splitting all of a long page. */
 function head(text: string): string[] {
   return text.slice(text.startsWith("\ufeff") ? 1 : 0, 40_000).split(/\r\n|\n|\r/, HEAD_LINES);
 }

@@ -14,10 +14,10 @@ export interface ContradictionsDeps {
 
 const stateKey = (path: string) => `wiki-contradictions:${nameOf(path)}`;
 
-/** Remembers what was found when each page was written, for whoever reviews it later. */
+/** Stores the contradictions found when each page was written, for later review. */
 export function createContradictions({ wiki, state, log }: ContradictionsDeps) {
   return {
-    /** Looks for contradictions of a page that was just written. Never throws: the page is written all the same. */
+    /** Checks a page that was just written. Never throws: the page is already saved. */
     async check(path: string): Promise<Contradiction[]> {
       try {
         const found = await wiki.contradictions(path);
@@ -25,19 +25,19 @@ export function createContradictions({ wiki, state, log }: ContradictionsDeps) {
         else state.delete(stateKey(path));
         return found;
       } catch (error) {
-        log.warn("a page could not be compared with the others", { path, error: messageOf(error) });
+        log.warn("cannot compare a page with the others", { path, error: messageOf(error) });
         return [];
       }
     },
-    /** What was found and still stands in both places. */
+    /** Stored contradictions whose two lines both still exist. */
     noted(path: string): Contradiction[] {
       const kept = state.get(stateKey(path));
       const found = kept === undefined ? [] : z.array(Contradiction).parse(JSON.parse(kept));
-      return found.filter((each) => holds(each.path, each.says) && holds(each.otherPath, each.otherSays));
+      return found.filter((each) => contains(each.path, each.says) && contains(each.otherPath, each.otherSays));
     },
   };
 
-  function holds(path: string, line: string): boolean {
+  function contains(path: string, line: string): boolean {
     return wiki.peek(path)?.includes(line) ?? false;
   }
 }

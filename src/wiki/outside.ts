@@ -3,25 +3,25 @@ import type { Memory, ReadingCall, WorkRecords } from "../store/work-records.ts"
 
 export interface OutsideDeps {
   records: WorkRecords;
-  /** Whether text from outside went into a page. */
+  /** Whether a page contains text from outside. */
   isMarked: (path: string) => boolean;
 }
 
-/** So many memories that told each other things are gone through. */
-const MOST_MEMORIES = 100;
+/** At most this many memories are searched. */
+const MAX_MEMORIES = 100;
 const MARKED = /^--- begin [0-9a-f]{16}$/m;
 const PROGRAMS: Readonly<Record<string, string>> = {
   openai: "a program's request",
   mcp: "a program's request",
   acp: "an editor's request",
 };
-/** Commands that bring text of others; what a script fetches is not seen. */
+/** Commands that fetch other people's text. What a script fetches is not detected. */
 const FETCHES =
   /(?:^|[\s;&|(`$'"/])(?:curl|wget|aria2c|lynx|w3m|gh|ssh|scp|rsync)\s|\bgit\b[^;&|\n]{0,300}\sclone\s|\b(?:https?|ftp|git):\/\//;
 const PAGE_LINE = /^(?:(pages\/\S+)|"(pages\/.{0,2000}?\.md)") – /;
 const WORK_ID = /\b(?:message|task) ([mt]_[0-9a-z]+)\)/g;
 
-/** What came from others, and what it is called in a page that is made of it. */
+/** One source of outside text, as a page's mark names it, and the memory that read it. */
 interface Found {
   what: string;
   memory: string;
@@ -29,20 +29,20 @@ interface Found {
 
 interface Finder {
   found: (what: string, owner: string) => void;
-  told: (from: Memory, until: string) => void;
+  passedOn: (from: Memory, until: string) => void;
   sourceNamed: (name: string) => string;
 }
 
-/** Finds what text of others a piece of work knows: read in it, earlier in the same memory, or by whoever told it something. */
+/** Finds the outside text a piece of work has seen: read directly, earlier in the same memory, or passed on by others. */
 export function createOutside({ records, isMarked }: OutsideDeps) {
-  /** What one memory knows by itself, and whom it was told things by. */
-  function look(memory: Memory, until: string, { found, told, sourceNamed }: Finder): void {
+  /** Reports what one memory read itself, and which memories passed text to it. */
+  function scanMemory(memory: Memory, until: string, { found, passedOn, sourceNamed }: Finder): void {
     const follow = (owner: string) => {
       const from = records.memoryOf(owner);
-      if (from) told(from, until);
+      if (from) passedOn(from, until);
     };
     for (const call of records.calls(memory, until)) {
-      for (const what of textsOf(call, { isMarked, sourceNamed })) found(what, call.owner);
+      for (const what of outsideTextOf(call, { isMarked, sourceNamed })) found(what, call.owner);
       for (const id of idsIn(call)) follow(id);
     }
     if (memory.kind === "conversation")
@@ -54,17 +54,17 @@ export function createOutside({ records, isMarked }: OutsideDeps) {
       }
     if (memory.kind === "agent") {
       if (records.hasMarkedTask(memory.squad, memory.agent, until)) found("a task that quotes others", "");
-      for (const { from, until: at } of records.toldBy(memory.squad, memory.agent, until)) told(from, at);
+      for (const { from, until: at } of records.passedTo(memory.squad, memory.agent, until)) passedOn(from, at);
     }
     if (memory.kind === "run") {
       const run = records.run(memory.id);
       if (MARKED.test(run?.issue ?? "")) found("an issue", memory.id);
-      if (run && run.conversation !== null) told({ kind: "conversation", name: run.conversation }, run.at);
+      if (run && run.conversation !== null) passedOn({ kind: "conversation", name: run.conversation }, run.at);
     }
   }
 
   return {
-    /** In words, what a piece of work knows from others at a moment: what it read itself first. */
+    /** Names the outside text that a piece of work had seen by a argument time; what it read itself comes first. */
     knownTo(owner: string, at: string, sourceNamed = (name: string) => `the source ${plain(name)}`): string[] {
       const start = records.memoryOf(owner);
       if (!start) return [];
@@ -75,10 +75,10 @@ export function createOutside({ records, isMarked }: OutsideDeps) {
       for (let next = queue.shift(); next; next = queue.shift()) {
         const [memory, until] = next;
         const key = keyOf(memory);
-        if ((seen.get(key) ?? "") >= until || seen.size >= MOST_MEMORIES) continue;
+        if ((seen.get(key) ?? "") >= until || seen.size >= MAX_MEMORIES) continue;
         seen.set(key, until);
         const found = (what: string, by: string) => void (by === owner ? own : others).push({ what, memory: key });
-        look(memory, until, { found, sourceNamed, told: (from, untilThen) => void queue.push([from, untilThen]) });
+        scanMemory(memory, until, { found, sourceNamed, passedOn: (from, untilThen) => void queue.push([from, untilThen]) });
       }
       const home = keyOf(start);
       const where = (memory: string) => (memory === home ? "read earlier" : `read in ${memory}`);
@@ -97,26 +97,26 @@ const keyOf = (memory: Memory): string =>
       ? `the work of ${plain(memory.agent)}`
       : `the run ${plain(memory.id)}`;
 
-/** What a call brought from others, in words; nothing where it brought nothing. */
-function textsOf(
+/** Names the outside text that a call returned, if any. */
+function outsideTextOf(
   { tool, args, result }: ReadingCall,
   { isMarked, sourceNamed }: Pick<OutsideDeps, "isMarked"> & Pick<Finder, "sourceNamed">,
 ): string[] {
   const pages = (paths: readonly string[]) => paths.filter(isMarked).map((path) => `the page ${plain(path)}`);
   switch (tool) {
     case "web_fetch":
-      return [plain(given(args, "url")) || "a web page"];
+      return [plain(argument(args, "url")) || "a web page"];
     case "github":
-      return [`GitHub (${plain(given(args, "action"))})`];
+      return [`GitHub (${plain(argument(args, "action"))})`];
     case "wiki_source":
-      // Without a name it only lists them.
-      return args.includes('"name"') ? [sourceNamed(given(args, "name"))] : [];
+      // Without a name, the tool only lists the sources.
+      return args.includes('"name"') ? [sourceNamed(argument(args, "name"))] : [];
     case "wiki_read":
-      return pages([given(args, "path")]);
+      return pages([argument(args, "path")]);
     case "wiki_search":
       return pages((result ?? "").split("\n").flatMap(pageNamed));
     case "shell":
-      return FETCHES.test(given(args, "command")) ? [`the command ${plain(given(args, "command"), 80)}`] : [];
+      return FETCHES.test(argument(args, "command")) ? [`the command ${plain(argument(args, "command"), 80)}`] : [];
     case "skill_search":
       return ["the registry of skills"];
     case "conversation_search":
@@ -128,21 +128,21 @@ function textsOf(
   }
 }
 
-/** The page that a line of a search's result is about. */
+/** The page named in one line of search results. */
 function pageNamed(line: string): string[] {
   const [, path, quoted] = PAGE_LINE.exec(line) ?? [];
   return [path ?? quoted ?? []].flat();
 }
 
-/** The messages, tasks and runs whose words a call brought. */
+/** The messages, tasks and runs whose text a call returned. */
 function idsIn({ tool, args, result }: ReadingCall): string[] {
-  if (tool === "squad_task_status") return [given(args, "task_id")];
-  if (tool === "swarm_status") return [given(args, "run_id")];
+  if (tool === "squad_task_status") return [argument(args, "task_id")];
+  if (tool === "swarm_status") return [argument(args, "run_id")];
   return tool === "conversation_search" ? [...(result ?? "").matchAll(WORK_ID)].map(([, id = ""]) => id) : [];
 }
 
-/** One of the arguments, also of arguments that were shortened and are no JSON any more. */
-function given(args: string, name: string): string {
+/** One argument, even if the arguments were truncated and are no longer valid JSON. */
+function argument(args: string, name: string): string {
   const mark = `"${name}":"`;
   const at = args.indexOf(mark);
   if (at === -1) return "";
@@ -153,12 +153,12 @@ function given(args: string, name: string): string {
   try {
     return JSON.parse(`"${text}"`) as string;
   } catch {
-    // It was cut in the middle of an escape.
+    // Truncated in the middle of an escape.
     return text;
   }
 }
 
-/** Words that cannot act as markdown. */
+/** Strips characters that markdown would interpret. */
 export function plain(text: string, max = 200): string {
   return oneLine(text, max).replace(/[[\]<>`*"\\]/g, "");
 }

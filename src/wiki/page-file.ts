@@ -6,27 +6,27 @@ import type { Entry } from "./page-index.ts";
 
 export const MAX_PAGE_BYTES = 10_000_000;
 
-/** What tells one state of a file from another: when it was written, how long it is, and which file it is. */
+/** Identifies one state of a file: its times, size and inode. */
 export interface Stamp {
   mtimeNs: bigint;
-  /** Nobody can set it, so that a file whose other times were set back still shows that it changed. */
+  /** Cannot be set by a program, so a file whose mtime was set back still shows as changed. */
   ctimeNs: bigint;
   size: bigint;
   ino: bigint;
-  /** How many names the file has. */
+  /** The number of hard links. */
   nlink: bigint;
 }
 
-/** Whether a file, by its number, is one of IO's own records: another name of it among the pages makes no page of it. */
+/** Whether an inode is one of IO's own records. A hard link to one is not a page. */
 export type IsSecret = (ino: bigint) => boolean;
 
-/** A page with its text, as it stands on disk. */
+/** A page with its text, as read from disk. */
 export interface PageDoc extends Entry {
   text: string;
   stamp: Stamp;
 }
 
-/** The state of a plain file; undefined for what is missing, a folder or a link. */
+/** The state of a plain file; undefined for anything else. */
 export function stampOf(file: string): Stamp | undefined {
   try {
     const stat = lstatSync(file, { bigint: true, throwIfNoEntry: false });
@@ -41,19 +41,19 @@ export function stampText({ mtimeNs, ctimeNs, size, ino }: Stamp): string {
   return `${mtimeNs}:${ctimeNs}:${size}:${ino}`;
 }
 
-/** A page's file by its real path; one of IO's own records under another name is none. */
+/** Reads a page's file by its real path; refuses hard links to IO's own records. */
 export function readPageFile(file: string, isSecret: IsSecret): ReadFile {
   const read = readPlainAt(file, MAX_PAGE_BYTES);
   return "stats" in read && read.stats.nlink > 1n && isSecret(read.stats.ino) ? { absent: "not permitted" } : read;
 }
 
-/** The text of a plain file, or undefined if there is none any more. */
+/** The text of a plain file, or undefined if there is none. */
 export function readText(file: string, isSecret: IsSecret): string | undefined {
   const read = readPageFile(file, isSecret);
   return "absent" in read ? undefined : read.bytes.toString("utf8");
 }
 
-/** Reads a page whole; undefined for what is missing, no plain file, or too long to be a page. */
+/** Reads a whole page; undefined if it is missing, not a plain file, or too long. */
 export function readDoc(path: string, file: string, isSecret: IsSecret): PageDoc | undefined {
   const read = readPageFile(file, isSecret);
   if ("absent" in read) return undefined;

@@ -3,9 +3,9 @@ import { recountTrigrams, tidyIndex } from "./index-upkeep.ts";
 import type { Meta } from "./markdown.ts";
 import { normalize } from "./normalize.ts";
 import { prepareStatements } from "./page-statements.ts";
-import { indexable, mostTelling } from "./trigrams.ts";
+import { indexable, mostSelective } from "./trigrams.ts";
 
-/** A page as the index knows it, without its text. */
+/** A page's entry in the index, without its text. */
 export interface Entry extends Meta {
   path: string;
   bytes: number;
@@ -15,14 +15,14 @@ export interface Entry extends Meta {
 
 export interface Indexed extends Entry {
   id: number;
-  /** The file's state when it was read; anything else on disk means that the page changed since. */
+  /** The file's state when it was read; a different state on disk means that the page changed. */
   stamp: string;
 }
 
-/** Where a page that may be a hit is found. */
+/** A page that may be a hit. */
 export type Candidate = Pick<Indexed, "id" | "path">;
 
-/** The questions that are asked of an open index file. All of it is synchronous. */
+/** Queries on an open index file, all synchronous. */
 export interface PageIndex {
   transaction<T>(work: () => T): T;
   mark(path: string): void;
@@ -37,31 +37,31 @@ export interface PageIndex {
   /** Pages by path, after the given one. */
   page(under: string, after: string, limit: number): Indexed[];
   newest(limit: number, before?: number): Indexed[];
-  /** The paths of the pages read most. */
+  /** The paths of the most-read pages. */
   mostRead(limit: number): string[];
   reads(path: string): number;
   countRead(path: string, now: number): void;
-  /** Pages that hold all these trigrams somewhere, newest first. */
-  holding(grams: readonly string[], before: number, limit: number): Candidate[];
-  /** Pages that hold all these texts of one or two characters, newest first. */
-  holdingShort(texts: readonly string[]): Candidate[];
-  /** Pages whose title holds the normalized text. */
+  /** Pages that contain all these trigrams, newest first. */
+  containing(grams: readonly string[], before: number, limit: number): Candidate[];
+  /** Pages that contain all these one- or two-character texts, newest first. */
+  containingShort(texts: readonly string[]): Candidate[];
+  /** Pages whose title contains the normalized text. */
   titled(text: string, limit: number): Candidate[];
-  /** Pages too long to be indexed, which are always read. */
+  /** Pages too long to index, which every search reads. */
   long(): Candidate[];
-  /** Chooses the few trigrams, some from each group, that narrow the pages down fastest. */
-  telling(groups: readonly (readonly string[])[], most: number): string[];
-  /** Counts how many pages hold each trigram, one slice per step, so that nothing has to wait for it. */
+  /** Chooses a few trigrams, some from each group, that narrow down the pages fastest. */
+  selective(groups: readonly (readonly string[])[], most: number): string[];
+  /** Counts the pages that contain each trigram, one short slice per step. */
   recount(): Generator<void>;
-  /** After bulk indexing: merges the pieces of the index and frees their space, one slice per step. */
+  /** After bulk indexing: merges the index segments and frees their space, one slice per step. */
   tidy(): Generator<void>;
-  /** Whether pages changed since index.md was written, whichever process changed them. */
+  /** Whether any process changed pages since index.md was written. */
   uncatalogued(): boolean;
   catalogued(): void;
   close(): void;
 }
 
-/** Longer pages are scanned at each search: reading one takes milliseconds, cutting it into trigrams takes seconds. */
+/** Longer pages are scanned at each search: reading one takes milliseconds, splitting it into trigrams takes seconds. */
 const LONG_PAGE = 500_000;
 
 export function createPageIndex(connection: Database): PageIndex {
@@ -98,7 +98,7 @@ export function createPageIndex(connection: Database): PageIndex {
         stamp,
         long ? 1 : 0,
       );
-      // The path behind the text lets the text's last letters begin a trigram too.
+      // The path is appended so that the text's last letters start a trigram too.
       if (!long) statements.insertText.run(made.lastInsertRowid, `${indexable(normalize(text))}\n${normalize(path)}`);
     },
     remove,
@@ -111,8 +111,8 @@ export function createPageIndex(connection: Database): PageIndex {
     mostRead: (limit) => statements.mostRead.all(limit).map((row) => String(row.path)),
     reads: (path) => Number(statements.reads.get(path)?.count ?? 0),
     countRead: (path, now) => void statements.countRead.run(path, now),
-    holding: (grams, before, limit) => candidates(statements.holding.all(grams.map(quoted).join(" AND "), before, limit)),
-    holdingShort(texts) {
+    containing: (grams, before, limit) => candidates(statements.containing.all(grams.map(quoted).join(" AND "), before, limit)),
+    containingShort(texts) {
       const each = texts.map(() => "SELECT DISTINCT doc FROM tri_page WHERE term >= ? AND term < ?").join(" INTERSECT ");
       const ranges = texts.map(indexable).flatMap((text) => [text, `${text}${"\u{10ffff}".repeat(3)}`]);
       const all = db.prepare(`SELECT p.id, p.path FROM (${each}) CROSS JOIN page p ON p.id = doc ORDER BY p.id DESC`);
@@ -120,9 +120,9 @@ export function createPageIndex(connection: Database): PageIndex {
     },
     titled: (text, limit) => candidates(statements.titled.all(text, limit)),
     long: () => candidates(statements.long.all()),
-    telling(groups, most) {
+    selective(groups, most) {
       const rows = statements.counts.all(JSON.stringify([...new Set(groups.flat())]));
-      return mostTelling(groups, new Map(rows.map((row) => [row.term, Number(row.pages)])), most);
+      return mostSelective(groups, new Map(rows.map((row) => [row.term, Number(row.pages)])), most);
     },
     recount: () => recountTrigrams(db, statements, index),
     tidy: () => tidyIndex(db, statements),

@@ -2,7 +2,7 @@ import type { Database } from "../store/transactions.ts";
 
 export type Statements = ReturnType<typeof prepareStatements>;
 
-/** Every question to the index, prepared once. */
+/** Every query on the index, prepared once. */
 export function prepareStatements(db: Database) {
   const sql = (text: string) => db.prepare(text);
   const columns = "p.id, p.path, p.title, p.tags, p.excerpt, p.bytes, p.mtime, p.stamp";
@@ -29,7 +29,7 @@ export function prepareStatements(db: Database) {
     countRead: sql(
       "INSERT INTO reads (path, count, last) VALUES (?, 1, ?) ON CONFLICT (path) DO UPDATE SET count = count + 1, last = excluded.last",
     ),
-    holding: sql(
+    containing: sql(
       `SELECT p.id, p.path FROM tri CROSS JOIN page p ON p.id = tri.rowid
        WHERE tri MATCH ? AND tri.rowid < ? ORDER BY tri.rowid DESC LIMIT ?`,
     ),

@@ -3,43 +3,44 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { codeOf, UserError } from "../lib/errors.ts";
 import { withoutEnd } from "../lib/trim.ts";
 
-/** A page's name as others see it (`pages/general/rust.md`), and the file that holds it. */
-export interface PagePlace {
+/** A page's public path (`pages/general/rust.md`) and its file. */
+export interface PageFile {
   path: string;
   file: string;
 }
 
 const MAX_SEGMENT_BYTES = 255;
 const MAX_PATH_BYTES = 1024;
-// Control characters, line separators, halves of a pair, and what cannot be seen or turns the direction of writing; but not the
-// joiners that Persian, Hindi and emoji are written with.
-const ODD = /[\p{Cc}\p{Cs}\u2028\u2029]|(?![\u200c\u200d])\p{Cf}/u;
+// Control characters, line separators, lone surrogates, and invisible or bidirectional formatting characters; but not the
+// joiners that Persian, Hindi and emoji need.
+const UNSAFE_CHARACTERS = /[\p{Cc}\p{Cs}\u2028\u2029]|(?![\u200c\u200d])\p{Cf}/u;
 const ENCODED = /%(?:2e|2f|5c|00|25)/i;
 const OTHER_EXTENSION = /\.[a-z][a-z0-9]{0,7}$/i;
-// Names of things that only look like files of another kind: next.js, asp.net, socket.io.
+// Names that only look like another file type: next.js, asp.net, socket.io.
 const NAME_WITH_A_DOT = /\.(?:js|net|io|ai|dev|app|com|org)$/i;
 
-/** The file of a page whose path was checked or found, below the real path of the folder of pages. */
+/** The file of a page whose path is already validated; `pages` is a real path. */
 export function fileIn(pages: string, path: string): string {
   return join(pages, path.slice("pages/".length));
 }
 
-/** The one check of every page path, by its letters and then by where it really leads. */
-export function placeOf(pages: string, given: string): PagePlace {
+/** Validates every page path: first its characters, then where it really leads. */
+export function resolvePage(pages: string, given: string): PageFile {
   const root = realpathSync.native(pages);
-  const wanted = plainPath(given, (path) => isFile(join(root, ...path.split("/"))));
+  const wanted = normalizePath(given, (path) => isFile(join(root, ...path.split("/"))));
   const file = realFile(join(root, ...wanted.split("/")), given);
   const inside = relative(root, file).split(sep).join("/");
   if (inside === "" || inside.startsWith("../") || inside === ".." || join(root, inside) !== file) {
-    throw refuse(given, "it leads out of the wiki through a link");
+    throw invalidPath(given, "it leads out of the wiki through a link");
   }
-  if (inside !== wanted && flaw(inside) !== undefined) throw refuse(given, "it leads to something that is not a page");
+  if (inside !== wanted && pathProblem(inside) !== undefined)
+    throw invalidPath(given, "it leads to something that is not a page");
   return { path: `pages/${inside}`, file };
 }
 
-/** What is wrong with a plain path below `pages/`, or undefined if nothing is. */
-export function flaw(path: string): string | undefined {
-  if (ODD.test(path)) return "it holds control or invisible characters";
+/** Why a path below `pages/` is invalid, or undefined if it is valid. */
+export function pathProblem(path: string): string | undefined {
+  if (UNSAFE_CHARACTERS.test(path)) return "it holds control or invisible characters";
   if (path.includes("\\")) return "it holds a backslash; folders are parted by /";
   if (ENCODED.test(path)) return "it holds an encoded dot, slash or percent sign; write the characters themselves";
   if (path.startsWith("/") || path.startsWith("~/") || /^[a-z]:/i.test(path)) return "it is absolute; give it relative to pages/";
@@ -54,28 +55,29 @@ export function flaw(path: string): string | undefined {
   return path.endsWith(".md") ? undefined : "pages end in .md";
 }
 
-/** Makes a name that is safe as a file in `sources/`: letters, digits, dots, hyphens and underscores. */
+/** Makes a safe file name for `sources/`: letters, digits, dots, hyphens and underscores. */
 export function sourceName(given: string): string {
   const plain = given.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+/, "");
   const name = withoutEnd(plain, "-").slice(0, 200);
   if (name === "")
-    throw new UserError(`"${shown(given)}" leaves no name for a source. Use letters, digits, dots, hyphens, underscores.`);
+    throw new UserError(`"${printable(given)}" leaves no name for a source. Use letters, digits, dots, hyphens, underscores.`);
   return name;
 }
 
-function plainPath(given: string, isThere: (path: string) => boolean): string {
+function normalizePath(given: string, isThere: (path: string) => boolean): string {
   const below = given.startsWith("pages/") ? given.slice("pages/".length) : given;
-  if (below === "") throw refuse(given, "it names no page");
+  if (below === "") throw invalidPath(given, "it names no page");
   const last = basename(below);
   const page = `${below}.md`;
-  const isOther = () => OTHER_EXTENSION.test(last) && !NAME_WITH_A_DOT.test(last) && !(flaw(page) === undefined && isThere(page));
+  const isOther = () =>
+    OTHER_EXTENSION.test(last) && !NAME_WITH_A_DOT.test(last) && !(pathProblem(page) === undefined && isThere(page));
   const named = below.endsWith(".md") || below.endsWith("/") || isOther() ? below : page;
-  const why = flaw(named);
-  if (why !== undefined) throw refuse(given, why);
+  const why = pathProblem(named);
+  if (why !== undefined) throw invalidPath(given, why);
   return named;
 }
 
-/** The real path of a file that may not exist yet: of the deepest folder that does, and the rest of the name. */
+/** The real path of a file that may not exist yet: its deepest existing folder, plus the rest of the name. */
 function realFile(file: string, given: string): string {
   const missing: string[] = [];
   for (let at = file; ; at = dirname(at)) {
@@ -83,11 +85,11 @@ function realFile(file: string, given: string): string {
       return join(realpathSync.native(at), ...missing);
     } catch (error) {
       const code = codeOf(error);
-      if (code === "ENOTDIR") throw refuse(given, "a part of it is a page, not a folder");
-      if (code === "ELOOP") throw refuse(given, "it leads through links that go in a circle");
+      if (code === "ENOTDIR") throw invalidPath(given, "a part of it is a page, not a folder");
+      if (code === "ELOOP") throw invalidPath(given, "it leads through links that go in a circle");
       if (code !== "ENOENT") throw error;
     }
-    if (isLink(at)) throw refuse(given, "it leads through a link to nowhere");
+    if (isLink(at)) throw invalidPath(given, "it leads through a link to nowhere");
     missing.unshift(basename(at));
   }
 }
@@ -100,13 +102,13 @@ function isLink(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }
 
-function refuse(given: string, why: string): UserError {
+function invalidPath(given: string, why: string): UserError {
   return new UserError(
-    `"${shown(given)}" is no page path: ${why}. Pages are named like "general/rust-patterns" or "projects/my-app.md".`,
+    `"${printable(given)}" is no page path: ${why}. Pages are named like "general/rust-patterns" or "projects/my-app.md".`,
   );
 }
 
-function shown(text: string): string {
-  const clean = text.replace(new RegExp(ODD, "gu"), "?");
+function printable(text: string): string {
+  const clean = text.replace(new RegExp(UNSAFE_CHARACTERS, "gu"), "?");
   return clean.length > 80 ? `${clean.slice(0, 80)}…` : clean;
 }

@@ -7,22 +7,22 @@ export interface ProvenanceDeps {
   wiki: Pick<Wiki, "peek" | "history" | "readVersion">;
   writers: Pick<PageWriters, "changes" | "saidIn">;
   records: WorkRecords;
-  /** When somebody whom IO does not know changed a page last, if no person has looked at that yet. */
+  /** When somebody unknown to IO last changed a page, if no person has reviewed that yet. */
   changedOutside: (path: string) => string | undefined;
   now?: () => Date;
 }
 
-/** The work in which a page is written. */
+/** The message or task that writes a page, and who acts in it. */
 export interface Work {
   owner: string;
   actor: string;
 }
 
 const MARK = "> **From outside:**";
-const MOST_MARKS = 5;
-const MOST_NAMED = 5;
+const MAX_MARKS = 5;
+const MAX_NAMED = 5;
 
-/** What was written by others and known in a piece of work, and the line that says so on each page that came of it. */
+/** Tracks which outside text a piece of work has seen, and adds a line about it to each page that the work writes. */
 export function createProvenance({ wiki, writers, records, changedOutside, now = () => new Date() }: ProvenanceDeps) {
   const outside = createOutside({ records, isMarked: (path) => isMarked(path) || isChangedOutside(path) });
 
@@ -34,12 +34,12 @@ export function createProvenance({ wiki, writers, records, changedOutside, now =
     try {
       return marksIn(wiki.peek(path) ?? "").length > 0;
     } catch {
-      // The model named something that is no page.
+      // The model gave an invalid page path.
       return false;
     }
   }
 
-  /** What stands on the page, or stood there until an agent deleted it. */
+  /** The page's text, or its last text if an agent deleted it. */
   function textBefore(path: string): string {
     const text = wiki.peek(path);
     if (text !== undefined) return text;
@@ -49,19 +49,19 @@ export function createProvenance({ wiki, writers, records, changedOutside, now =
       const [latest] = wiki.history(path);
       return latest ? wiki.readVersion(path, latest.version) : "";
     } catch {
-      // Nothing was kept of it.
+      // No version was kept.
       return "";
     }
   }
 
   return {
-    /** Whether text from outside went into a page, as far as its own lines say. */
+    /** Whether a page carries a mark for outside text. */
     isMarked,
-    /** Whether a piece of work knew what others wrote at a moment. */
+    /** Whether a piece of work had seen outside text by a given time. */
     readOutside: (owner: string, at: string): boolean => outside.knownTo(owner, at).length > 0,
     /**
-     * The text of a page with a line for each time that text from outside went into it: who wrote it, when, from what, and
-     * what had been asked. Only a person can take such a line away; `source` names the raw source that the page is made from.
+     * Adds to a page's text a line for each time that outside text went into it: who wrote it, when, from what, and what
+     * was asked. Only a person can remove such a line. `source` names the raw source of the page.
      */
     mark(
       { owner, actor }: Work,
@@ -76,7 +76,7 @@ export function createProvenance({ wiki, writers, records, changedOutside, now =
       ];
       const said = plain(writers.saidIn(owner) ?? "", 120);
       const line = `${MARK} written by ${plain(actor)} on ${at.slice(0, 10)} from ${listOf([...new Set(from)])}${said === "" ? "" : `; asked: "${said}"`}`;
-      const marks = [...new Set([...marksIn(textBefore(path)), ...(from.length === 0 ? [] : [line])])].slice(-MOST_MARKS);
+      const marks = [...new Set([...marksIn(textBefore(path)), ...(from.length === 0 ? [] : [line])])].slice(-MAX_MARKS);
       const own = marksIn(content).length === 0 ? content : withoutMarks(content);
       return marks.length === 0 ? own : `${own.trimEnd()}\n\n${marks.join("\n")}\n`;
     },
@@ -92,7 +92,7 @@ const withoutMarks = (text: string): string =>
     .filter((line) => !isMark(line))
     .join("\n");
 
-/** A link that leads there from the page's file, too. */
+/** A link that also works from the page's file. */
 function sourceLink(name: string, path: string): string {
   const up = "../".repeat(path.replace(/^pages\//, "").split("/").length);
   const safe = plain(name);
@@ -100,6 +100,6 @@ function sourceLink(name: string, path: string): string {
 }
 
 function listOf(names: readonly string[]): string {
-  const more = names.length - MOST_NAMED;
-  return `${names.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const more = names.length - MAX_NAMED;
+  return `${names.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }

@@ -6,7 +6,7 @@ import type { KnownPages } from "../store/known-pages.ts";
 import type { Store } from "../store/open.ts";
 import { nameOf } from "../store/page-writers.ts";
 import type { Contradictions } from "./noted-contradictions.ts";
-import { createUnreviewed, EVER, reviewedKey, type Unreviewed, type UnreviewedDeps } from "./unreviewed.ts";
+import { createUnreviewed, EPOCH, reviewedKey, type Unreviewed, type UnreviewedDeps } from "./unreviewed.ts";
 import type { Wiki } from "./wiki.ts";
 
 export interface PageReviewsDeps extends UnreviewedDeps {
@@ -19,17 +19,17 @@ export interface PageReviewsDeps extends UnreviewedDeps {
 }
 
 /**
- * What agents wrote into the memory since a person last looked or wrote there, and what somebody changed whom IO does not know,
- * page by page: kept, changed, or taken back exactly.
+ * Reviews, page by page, what agents wrote since a person last markReviewed, and what somebody unknown to IO changed. The person
+ * keeps, changes or exactly reverts it.
  */
 export function createPageReviews(deps: PageReviewsDeps) {
   const { store, wiki, writers, known: pages, contradictions, state, emit, now = () => new Date() } = deps;
-  const { open, itemOf, isLost } = createUnreviewed(deps);
+  const { open, itemOf, isPreviousTextLost } = createUnreviewed(deps);
 
-  function known(path: string, id: string | undefined): { name: string; changed: Unreviewed; item: PageReview } {
+  function findUnreviewed(path: string, id: string | undefined): { name: string; changed: Unreviewed; item: PageReview } {
     const name = nameOf(path);
     const changed = open(name).get(name);
-    const [latest] = writers.changes({ since: state.get(reviewedKey(name)) ?? EVER, limit: 1, by: "agent", path: name });
+    const [latest] = writers.changes({ since: state.get(reviewedKey(name)) ?? EPOCH, limit: 1, by: "agent", path: name });
     if (!changed && latest) throw conflict(`A person changed ${name}.md since. Change it by hand: io wiki history ${name}.md`);
     if (!changed) throw missing(`Nobody changed ${name}.md since you last looked. List what is left: io wiki review`);
     const item = itemOf(name, changed);
@@ -38,8 +38,8 @@ export function createPageReviews(deps: PageReviewsDeps) {
     return { name, changed, item };
   }
 
-  /** Takes a page off the list, for everybody who looks at it. */
-  function looked(name: string, at: string): void {
+  /** Removes a page from everybody's list. */
+  function markReviewed(name: string, at: string): void {
     state.set(reviewedKey(name), at);
     pages.reviewed(name);
     emit({ type: "review.changed", data: { path: `${name}.md` } });
@@ -47,37 +47,37 @@ export function createPageReviews(deps: PageReviewsDeps) {
 
   const reviews = {
     list: (): PageReview[] => [...open()].map(([name, changed]) => itemOf(name, changed)),
-    /** The review that these changes began; undefined once somebody decided it, or the page was changed again. */
+    /** The review with this id; undefined once somebody decided it or the page changed again. */
     find: (id: string): PageReview | undefined => reviews.list().find((each) => each.id === id),
-    /** The page is right as it stands. */
+    /** Accepts the page as it is. */
     keep(path: string, id?: string): PageReview {
-      const { name, item } = known(path, id);
-      store.transaction(() => looked(name, now().toISOString()));
+      const { name, item } = findUnreviewed(path, id);
+      store.transaction(() => markReviewed(name, now().toISOString()));
       return item;
     },
-    /** The page says something else from now on. */
+    /** Replaces the page's text. */
     async change(path: string, content: string, channel: EditChannel, id?: string): Promise<PageReview> {
-      const { name, item } = known(path, id);
+      const { name, item } = findUnreviewed(path, id);
       const { updatedAt } = wiki.write(item.path, content);
       const at = updatedAt > item.at ? updatedAt : now().toISOString();
       store.transaction(() => {
         writers.edited(item.path, "written", { channel, at });
-        looked(name, at);
+        markReviewed(name, at);
       });
       await contradictions.check(item.path);
       return item;
     },
-    /** Brings back what stood there before, byte by byte, or takes the page away where there was none. */
+    /** Restores the previous text byte by byte, or deletes a page that did not exist before. */
     revert(path: string, channel: EditChannel, id?: string): PageReview {
-      const { name, changed, item } = known(path, id);
-      if (isLost(name, item.before, changed))
+      const { name, changed, item } = findUnreviewed(path, id);
+      if (isPreviousTextLost(name, item.before, changed))
         throw conflict(`What stood in ${item.path} before is no longer kept. Its history: io wiki history ${item.path}`);
       if (item.before !== null) wiki.restore(item.path, item.before);
       else if (item.change === "written") wiki.delete(item.path);
       const at = now().toISOString();
       store.transaction(() => {
         writers.edited(item.path, item.before === null ? "deleted" : "written", { channel, at });
-        looked(name, at);
+        markReviewed(name, at);
       });
       return item;
     },

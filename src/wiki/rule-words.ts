@@ -1,6 +1,6 @@
 const MAX_LENGTH = 300;
 
-/** How a sentence begins that rules something, by language: English, German, French, Spanish. The model names all others. */
+/** How a rule begins in English, German, French and Spanish. For other languages the model points at the sentence. */
 const RULING = [
   /^(?:please,? |and |but |also,? )?(?:always|never|from now on,?) \S+ \S/i,
   /^(?:bitte,? |und |aber |auch )?(?:immer|nie|niemals|(?:ab jetzt|ab sofort|von nun an|in zukunft|künftig),?) \S+ \S/i,
@@ -12,7 +12,7 @@ const RULING = [
 ];
 const NO_RULING = /^(?:please,? )?never ?mind\b|\?$/i;
 
-/** The sentences that are a person's own: code, quotations and what others wrote are left out. */
+/** A person's own sentences, without code, quotations and other people's text. */
 export function ownSentences(text: string): string[] {
   const own: string[] = [];
   let end: string | undefined;
@@ -31,11 +31,11 @@ export function ownSentences(text: string): string[] {
   return [...new Set(sentences.map((each) => each.trim()))].filter((each) => each !== "" && each.length <= MAX_LENGTH);
 }
 
-/** The sentences of a person that rule something by how they begin. */
+/** A person's sentences that begin like a rule. */
 export const rulesIn = (text: string): string[] =>
   ownSentences(text).filter((each) => RULING.some((ruling) => ruling.test(each)) && !NO_RULING.test(each));
 
-/** The one of a person's own sentences that these words name, whole: half a sentence can say the opposite. */
+/** Finds a person's whole sentence by its words. Half a sentence could mean the opposite. */
 export function sentenceNamed(words: string, text: string): string | undefined {
   const wanted = comparable(words);
   return ownSentences(text).find((each) => comparable(each) === wanted);

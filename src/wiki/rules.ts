@@ -13,44 +13,46 @@ import { rulesIn, sentenceNamed } from "./rule-words.ts";
 export interface RulesDeps {
   store: Pick<Store, "transaction">;
   rows: RuleRows;
-  /** The project's folder of a conversation, whose rules are for that project alone. */
+  /** A conversation's project folder; its rules apply to that project only. */
   folderOf: (conversation: string) => string | null;
   emit: Emit;
   now?: () => Date;
 }
 
-/** Every rule is told in every request, so there cannot be many. */
-const MOST = 100;
-/** Who speaks for themselves. What comes from programs, tasks and schedules rules nothing. */
-const PEOPLE: readonly string[] = ["tui", "web", "telegram", "api"];
+/** Every request includes every rule, so there cannot be many. */
+const MAX_RULES = 100;
+/** Channels on which a person speaks. Programs, tasks and schedules cannot add rules. */
+const HUMAN_CHANNELS: readonly string[] = ["tui", "web", "telegram", "api"];
 
-/** What the user ruled, kept apart from everything that can be summarised or forgotten. */
+/** The user's standing rules, stored separately from anything that can be summarised or forgotten. */
 export function createRules({ store, rows, folderOf, emit, now = () => new Date() }: RulesDeps) {
   function add({ text, conversation }: NewRule, origin: string): Rule {
-    const place = conversation ?? null;
+    const scope = conversation ?? null;
     return store.transaction(() => {
-      const known = rows.same(text, place);
+      const known = rows.same(text, scope);
       if (known) return known;
-      if (rows.list().length >= MOST)
-        throw conflict(`There are ${MOST} rules already, and each is told with every message. Remove some: io rules remove <id>`);
-      const rule = { id: newId("k"), text, conversation: place, origin, createdAt: now().toISOString() };
+      if (rows.list().length >= MAX_RULES)
+        throw conflict(
+          `There are ${MAX_RULES} rules already, and each is told with every message. Remove some: io rules remove <id>`,
+        );
+      const rule = { id: newId("k"), text, conversation: scope, origin, createdAt: now().toISOString() };
       rows.add(rule);
       emit({ type: "rule.added", data: rule });
       return rule;
     });
   }
 
-  const lines = (isOfPlace: (rule: Rule) => boolean): string =>
+  const lines = (applies: (rule: Rule) => boolean): string =>
     rows
       .list()
-      .filter((rule) => rule.conversation === null || isOfPlace(rule))
+      .filter((rule) => rule.conversation === null || applies(rule))
       .map(({ text }) => `- ${oneLine(text, 500)}`)
       .join("\n");
 
-  /** In a project's conversation a rule is meant for that project. */
+  /** In a project's conversation, a rule applies to that project. */
   function keep(text: string, conversation: string, source: Source): Rule {
-    const place = folderOf(conversation) === null ? {} : { conversation };
-    return add({ text, ...place }, `said in ${conversation} by ${source.channel}`);
+    const scope = folderOf(conversation) === null ? {} : { conversation };
+    return add({ text, ...scope }, `said in ${conversation} by ${source.channel}`);
   }
 
   return {
@@ -65,39 +67,39 @@ export function createRules({ store, rows, folderOf, emit, now = () => new Date(
         return rule;
       });
     },
-    /** Keeps what a person rules in a message, in the transaction that keeps the message. */
-    hear({ text, conversation, source }: { text: string; conversation: string; source: Source }): void {
-      if (!PEOPLE.includes(source.channel)) return;
+    /** Stores the rules in a person's message, in the same transaction as the message. */
+    learn({ text, conversation, source }: { text: string; conversation: string; source: Source }): void {
+      if (!HUMAN_CHANNELS.includes(source.channel)) return;
       for (const ruled of rulesIn(text)) {
-        if (rows.list().length >= MOST) return;
+        if (rows.list().length >= MAX_RULES) return;
         keep(ruled, conversation, source);
       }
     },
     /**
-     * Keeps a sentence of a person's that the model takes for a rule, in whatever language. The model only points at it: the rule
-     * is what the person said, so nothing that the model read elsewhere can become one.
+     * Stores a person's sentence that the model recognised as a rule, in any language. The model only points at it: the rule is
+     * what the person said, so nothing that the model read elsewhere can become one.
      */
-    point(words: string, said: { text: string; conversation: string; source: Source }[]): Rule {
+    addQuoted(words: string, said: { text: string; conversation: string; source: Source }[]): Rule {
       for (const { text, conversation, source } of said) {
-        const sentence = PEOPLE.includes(source.channel) ? sentenceNamed(words, text) : undefined;
+        const sentence = HUMAN_CHANNELS.includes(source.channel) ? sentenceNamed(words, text) : undefined;
         if (sentence !== undefined) return keep(sentence, conversation, source);
       }
       throw new UserError(
         "A rule is a sentence of the user's own, and this is none of the message that you answer. Give one whole sentence of it word for word, or tell the user: io rules add",
       );
     },
-    /** The rules that hold in a conversation, for the system message. */
-    tell: (conversation: string): string => lines(({ conversation: place }) => place === conversation),
-    /** The same for agents that work on a project: what was ruled in its conversations holds for them too. */
-    tellFor: (projectPath: string): string =>
+    /** The rules for a conversation, for the system message. */
+    textFor: (conversation: string): string => lines((rule) => rule.conversation === conversation),
+    /** The rules for agents that work on a project, including those from its conversations. */
+    textForProject: (projectPath: string): string =>
       lines(({ conversation }) => conversation !== null && folderOf(conversation) === projectPath),
   };
 }
 export type Rules = ReturnType<typeof createRules>;
 
-/** Lets the model name a rule in what it was just told. `saidTo` tells what a person said in the message that a call is made for. */
+/** Lets the model point at a rule in the user's message. `saidTo` returns what a person said in the message behind a call. */
 export function ruleTool(
-  rules: Pick<Rules, "point">,
+  rules: Pick<Rules, "addQuoted">,
   saidTo: (owner: string) => { text: string; conversation: string; source: Source }[],
 ): Tool {
   return tool({
@@ -109,7 +111,7 @@ export function ruleTool(
     deadlineMs: 10_000,
     async run({ sentence }, { owner }) {
       try {
-        const { id, text } = rules.point(sentence, saidTo(owner));
+        const { id, text } = rules.addQuoted(sentence, saidTo(owner));
         return `Kept as rule ${named(id)}: ${oneLine(text, 500)}`;
       } catch (error) {
         if (error instanceof UserError) throw new ToolError(error.message);

@@ -11,14 +11,14 @@ export interface Hit {
   tags: string[];
   /** The first match with 100 characters either side. */
   snippet: string;
-  /** "text": the page holds the query as it stands. "words": it holds only all of its words. */
+  /** "text": the page contains the query verbatim. "words": it contains all words of the query. */
   match: "text" | "words";
   updatedAt: string;
 }
 
 export interface Hits {
   items: Hit[];
-  /** True when there are hits beyond the limit. */
+  /** Whether there are hits beyond the limit. */
   more: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface SearchOptions {
 }
 
 const DEFAULT_LIMIT = 20;
-/** The best hits are chosen from this many of the newest. */
+/** The best hits are chosen from this many of the newest hits. */
 const RANKED = 300;
 /** At least this many of the newest candidates are read when looking for "words" hits. */
 const WORD_READS = 30;
@@ -36,16 +36,16 @@ const WORD_GRAMS = 4;
 const MAX_QUERY = 2_000;
 const LONE_SURROGATE = /\p{Cs}/u;
 
-/** A page that was read and holds what was asked for. */
+/** A page that was read and matches. */
 interface Match {
   path: string;
   snippet: string;
   rank: number;
-  /** Known for a page that changed since it was indexed; the others are looked up together. */
+  /** Set for a page that changed since it was indexed; the others are looked up in one query. */
   page?: Entry | undefined;
 }
 
-/** Every page whose text holds the query, best first; then, where there is room, pages that hold all its words. */
+/** Pages that contain the query, best first; then, up to the limit, pages that contain all its words. */
 export async function searchPages(view: View, query: string, options: SearchOptions = {}): Promise<Hits> {
   const limit = Math.max(1, Math.floor(options.limit ?? DEFAULT_LIMIT));
   if (query === "") throw new UserError("Say what to look for: the query is empty.");
@@ -58,26 +58,26 @@ export async function searchPages(view: View, query: string, options: SearchOpti
 
   const words = wordsOf(wanted);
   if (words.length === 0) return { items, more: false };
-  const room = limit - items.length;
-  const rules = { ...wordRules(words, room, found.size > 0), except: found };
-  const loose = await collect(view, wordCandidates(view, words), rules, (text, path) => wordsMatch(text, path, words));
+  const remaining = limit - items.length;
+  const limits = { ...wordLimits(words, remaining, found.size > 0), except: found };
+  const loose = await collect(view, wordCandidates(view, words), limits, (text, path) => wordsMatch(text, path, words));
   items.push(...ranked(view, loose, "words", (title) => words.filter((word) => title.includes(word)).length * 20));
   return { items: items.slice(0, limit), more: items.length > limit };
 }
 
-interface Rules {
-  /** Stop at so many hits. */
+interface Limits {
+  /** Stop after this many hits. */
   enough?: number;
-  /** Stop after reading so many pages. */
+  /** Stop after reading this many pages. */
   reads?: number;
   except?: ReadonlyMap<string, unknown>;
 }
 
-/** Reads candidates until enough of them are hits. A page that changed since it was indexed is always read, once. */
+/** Reads candidates until there are enough hits. Pages changed since they were indexed are always read, once. */
 async function collect(
   view: View,
   candidates: Iterable<Candidate[]>,
-  { enough = Number.POSITIVE_INFINITY, reads: most = Number.POSITIVE_INFINITY, except }: Rules,
+  { enough = Number.POSITIVE_INFINITY, reads: most = Number.POSITIVE_INFINITY, except }: Limits,
   judge: (text: string, path: string) => Omit<Match, "path"> | undefined,
 ): Promise<Map<string, Match>> {
   const found = new Map<string, Match>();
@@ -103,37 +103,37 @@ async function collect(
   return found;
 }
 
-/** Every page that may hold the text; where there are many, those with it in their title first. */
+/** Every page that may contain the text; if there are many, those with it in the title first. */
 function* phraseCandidates({ index }: View, wanted: string): Generator<Candidate[]> {
-  if (LONE_SURROGATE.test(wanted)) return yield* everything(index);
+  if (LONE_SURROGATE.test(wanted)) return yield* allPages(index);
   yield index.long();
   const grams = gramsOf(wanted);
-  if (grams.length > 0) return yield* batches(index, index.telling([grams], PHRASE_GRAMS), wanted);
+  if (grams.length > 0) return yield* batches(index, index.selective([grams], PHRASE_GRAMS), wanted);
   yield index.titled(wanted, RANKED);
-  // A letter or two stand in most pages: the newest usually hold enough of them, and the rare case is looked up.
+  // Most pages contain any one or two letters: the newest usually yield enough hits; otherwise use the index.
   yield index.newest(RANKED * 2);
-  yield index.holdingShort([wanted]);
+  yield index.containingShort([wanted]);
 }
 
 function* wordCandidates({ index }: View, words: readonly string[]): Generator<Candidate[]> {
   yield index.long();
   const grams = words.map(gramsOf).filter((group) => group.length > 0);
-  if (grams.length > 0) return yield* batches(index, index.telling(grams, WORD_GRAMS));
+  if (grams.length > 0) return yield* batches(index, index.selective(grams, WORD_GRAMS));
   yield index.newest(WORD_READS);
-  // A word alone was looked up before, as the query itself.
-  if (areShort(words)) yield index.holdingShort(words.toSorted((a, b) => b.length - a.length).slice(0, WORD_GRAMS));
+  // A single word was already searched for as the query itself.
+  if (areAllShort(words)) yield index.containingShort(words.toSorted((a, b) => b.length - a.length).slice(0, WORD_GRAMS));
 }
 
-/** How far to look for pages with the words of a query. */
-function wordRules(words: readonly string[], room: number, isExtra: boolean): Pick<Rules, "enough" | "reads"> {
-  // What the index names for short words holds them, so that hits are counted and not reads, of which few are in vain.
-  if (areShort(words)) return { enough: room + 1, reads: Math.max(RANKED, room * 2) };
-  // Where the query itself was found, pages with its words are an extra, and fewer are looked at.
-  return { reads: isExtra ? Math.ceil(room / 2) : Math.max(WORD_READS, room) };
+/** How many pages to read when searching for the words of a query. */
+function wordLimits(words: readonly string[], remaining: number, isExtra: boolean): Pick<Limits, "enough" | "reads"> {
+  // For short words the index is exact, so nearly every read is a hit: limit the hits instead.
+  if (areAllShort(words)) return { enough: remaining + 1, reads: Math.max(RANKED, remaining * 2) };
+  // If the query itself was found, word matches are a bonus: read fewer pages.
+  return { reads: isExtra ? Math.ceil(remaining / 2) : Math.max(WORD_READS, remaining) };
 }
 
-/** Whether a query has several words, and all too short for a trigram. */
-function areShort(words: readonly string[]): boolean {
+/** Whether a query has several words, all too short for a trigram. */
+function areAllShort(words: readonly string[]): boolean {
   return words.length > 1 && words.every((word) => gramsOf(word).length === 0);
 }
 
@@ -142,8 +142,8 @@ const FIRST_BATCH = 32;
 function* batches(index: View["index"], grams: readonly string[], wanted?: string): Generator<Candidate[]> {
   let before = Number.MAX_SAFE_INTEGER;
   for (let size = FIRST_BATCH; ; size *= 4) {
-    const batch = index.holding(grams, before, size);
-    // From here on not every hit may be looked at: those with it in the title go first.
+    const batch = index.containing(grams, before, size);
+    // Beyond this point not every hit is read, so pages with the query in the title go first.
     if (size === FIRST_BATCH * 16 && batch.length > size / 4 && wanted) yield index.titled(wanted, RANKED);
     yield batch;
     if (batch.length < size) return;
@@ -151,7 +151,7 @@ function* batches(index: View["index"], grams: readonly string[], wanted?: strin
   }
 }
 
-function* everything(index: View["index"]): Generator<Candidate[]> {
+function* allPages(index: View["index"]): Generator<Candidate[]> {
   for (let after = ""; ; ) {
     const batch = index.page("pages/", after, 1_000);
     yield batch;
@@ -181,7 +181,7 @@ function wordsMatch(text: string, path: string, words: readonly string[]): Omit<
   return { snippet: snippetAt(text, normalized, first, 0), rank };
 }
 
-/** The title being the query beats beginning with it beats holding it; all beat any hit in the text alone. */
+/** Exact title, then prefix, then substring; all rank above any hit in the text. */
 function titleRank(title: string, wanted: string): number {
   if (title === wanted) return 4_000;
   if (title.startsWith(wanted)) return 3_000;
@@ -191,7 +191,7 @@ function titleRank(title: string, wanted: string): number {
 const WORDY = /[\p{L}\p{N}_]/u;
 const COUNTED_PLACES = 10;
 
-/** Ranks by the number of matches, whole words before parts of words, short pages before long ones. */
+/** Ranks by number of matches; whole words above parts of words, short pages above long ones. */
 function textRank(normalized: string, wanted: string, first: number): number {
   let places = 0;
   let whole = 0;
@@ -202,7 +202,7 @@ function textRank(normalized: string, wanted: string, first: number): number {
   return Math.log2(1 + places) + 2 * Math.log2(1 + whole) - 0.3 * Math.log2(1 + normalized.length / 2_000);
 }
 
-/** The hits with what the index knows of their pages, best first, then newest. */
+/** Adds each page's index entry to its hit and sorts: best first, then newest. */
 function ranked(view: View, found: ReadonlyMap<string, Match>, match: Hit["match"], rankTitle: (title: string) => number): Hit[] {
   const unknown = [...found.values()].flatMap(({ path, page }) => (page ? [] : [path]));
   const known = new Map(view.index.getAll(unknown).map((entry) => [entry.path, entry]));

@@ -12,7 +12,7 @@ export interface Source {
   updatedAt: string;
 }
 
-/** Raw texts that have not been made into pages. Names are made safe, the same way for reading and writing. */
+/** Raw texts that are not pages yet. Reading and writing sanitize names the same way. */
 export interface Sources {
   list(): Source[];
   read(name: string): Source & { content: string };

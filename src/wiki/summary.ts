@@ -4,12 +4,12 @@ import { named, oneLine } from "../lib/quoted.ts";
 import type { View } from "./indexer.ts";
 import type { Entry } from "./page-index.ts";
 
-/** The most a summary of the wiki may take of a prompt. */
+/** The longest wiki summary in a prompt. */
 export const SUMMARY_TOKENS = 1_500;
 const CONSIDERED = 200;
 const DAY_MS = 86_400_000;
 
-/** What the wiki knows, for a prompt: the pages used most and changed last, a line each, never more than asked for. */
+/** Summarizes the wiki for a prompt: one line for each of the most used and most recently changed pages. */
 export async function summarize(view: View, maxTokens: number, now: number): Promise<string> {
   const { index, fresh } = view;
   const used = index.mostRead(CONSIDERED);
@@ -24,8 +24,8 @@ export async function summarize(view: View, maxTokens: number, now: number): Pro
   }
   if (entries.size === 0) return "";
 
-  const worth = ({ path, mtime }: Entry) => Math.log(1 + index.reads(path)) - Math.log(1 + Math.max(0, now - mtime) / DAY_MS);
-  const ranked = [...entries.values()].map((entry) => ({ entry, score: worth(entry) }));
+  const scoreOf = ({ path, mtime }: Entry) => Math.log(1 + index.reads(path)) - Math.log(1 + Math.max(0, now - mtime) / DAY_MS);
+  const ranked = [...entries.values()].map((entry) => ({ entry, score: scoreOf(entry) }));
   ranked.sort((a, b) => b.score - a.score || b.entry.mtime - a.entry.mtime || (a.entry.path < b.entry.path ? -1 : 1));
 
   const total = await countPages(view);
@@ -43,7 +43,7 @@ export async function summarize(view: View, maxTokens: number, now: number): Pro
   return lines.length === 0 ? "" : [heading(lines.length), ...lines].join("\n");
 }
 
-/** How many pages there are, those counted too that the index has not read yet. */
+/** The number of pages, including those not indexed yet. */
 export async function countPages({ index, fresh, has }: View, under = "pages/"): Promise<number> {
   const breathe = createBreath();
   let count = index.count(under);

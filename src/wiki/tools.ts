@@ -19,7 +19,7 @@ export interface WikiToolsDeps {
   provenance: Pick<Provenance, "mark">;
 }
 
-/** The wiki in the model's hands. */
+/** The wiki's tools for the model. */
 export function wikiTools({ wiki, contradictions, provenance }: WikiToolsDeps): Tool[] {
   return [
     tool({
@@ -29,7 +29,7 @@ export function wikiTools({ wiki, contradictions, provenance }: WikiToolsDeps): 
       kind: "read",
       deadlineMs: DEADLINE_MS,
       run: ({ path }) =>
-        helpful(() => {
+        withToolErrors(() => {
           const { content, path: name } = wiki.read(path);
           if (content.length <= READ_CHARACTERS) return asData(content);
           return `${asData(content.slice(0, READ_CHARACTERS))}\n… ${named(name, 300)} goes on for ${content.length - READ_CHARACTERS} characters; search it for the rest.`;
@@ -47,12 +47,12 @@ export function wikiTools({ wiki, contradictions, provenance }: WikiToolsDeps): 
       kind: "effect",
       deadlineMs: DEADLINE_MS,
       run: ({ path, content, source }, { owner, actor }) =>
-        helpful(async () => {
+        withToolErrors(async () => {
           const name = source === undefined ? undefined : wiki.sources.read(source).name;
           const page = wiki.write(path, provenance.mark({ owner, actor }, { path, content, source: name }));
           const done = `${page.created ? "Created" : "Updated"} ${named(page.path, 300)} (${quoted(page.title)}, ${page.bytes} bytes).`;
           const found = await contradictions.check(page.path);
-          return found.length === 0 ? done : `${done}\n${tellContradictions(found)}`;
+          return found.length === 0 ? done : `${done}\n${describeContradictions(found)}`;
         }),
     }),
     tool({
@@ -62,7 +62,7 @@ export function wikiTools({ wiki, contradictions, provenance }: WikiToolsDeps): 
       kind: "read",
       deadlineMs: DEADLINE_MS,
       run: ({ query, limit = 10 }) =>
-        helpful(async () => {
+        withToolErrors(async () => {
           const { items, more } = await wiki.search(query, { limit });
           if (items.length === 0) return `No page holds ${quoted(query, 200)}. Try fewer or other words.`;
           const lines = items.map(({ path, title, match, snippet }) => {
@@ -81,7 +81,7 @@ export function wikiTools({ wiki, contradictions, provenance }: WikiToolsDeps): 
       kind: "read",
       deadlineMs: DEADLINE_MS,
       run: () =>
-        helpful(async () => {
+        withToolErrors(async () => {
           const { items, total } = await wiki.list({ limit: LISTED });
           if (total === 0) return "The wiki has no pages yet.";
           const lines = items.map(({ path, title }) => `${named(path, 300)} – ${oneLine(title, 200)}`);
@@ -99,7 +99,8 @@ export function wikiTools({ wiki, contradictions, provenance }: WikiToolsDeps): 
       schema: z.strictObject({ name: z.string().min(1).max(300).optional(), offset: z.number().int().min(0).optional() }),
       kind: "read",
       deadlineMs: DEADLINE_MS,
-      run: ({ name, offset = 0 }) => helpful(() => (name === undefined ? tellSources(wiki) : tellSource(wiki, name, offset))),
+      run: ({ name, offset = 0 }) =>
+        withToolErrors(() => (name === undefined ? describeSources(wiki) : describeSource(wiki, name, offset))),
     }),
     tool({
       name: "wiki_delete",
@@ -107,12 +108,12 @@ export function wikiTools({ wiki, contradictions, provenance }: WikiToolsDeps): 
       schema: z.strictObject({ path: Path }),
       kind: "effect",
       deadlineMs: DEADLINE_MS,
-      run: ({ path }) => helpful(() => `Deleted ${named(wiki.delete(path).path, 300)}. Its history can restore it.`),
+      run: ({ path }) => withToolErrors(() => `Deleted ${named(wiki.delete(path).path, 300)}. Its history can restore it.`),
     }),
   ];
 }
 
-function tellSources(wiki: Wiki): string {
+function describeSources(wiki: Wiki): string {
   const all = wiki.sources.list();
   if (all.length === 0) return "There are no sources.";
   const lines = all.slice(0, LISTED).map(({ name, bytes, updatedAt }) => `${named(name, 300)} (${bytes} bytes, ${updatedAt})`);
@@ -120,7 +121,7 @@ function tellSources(wiki: Wiki): string {
   return [asData(lines.join("\n")), ...(rest > 0 ? [`… and ${rest} more.`] : [])].join("\n");
 }
 
-function tellSource(wiki: Wiki, given: string, offset: number): string {
+function describeSource(wiki: Wiki, given: string, offset: number): string {
   const { name, content } = wiki.sources.read(given);
   const part = content.slice(offset, offset + READ_CHARACTERS);
   const next = offset + part.length;
@@ -128,7 +129,7 @@ function tellSource(wiki: Wiki, given: string, offset: number): string {
   return next >= content.length ? text : `${text}\n… it goes on for ${content.length - next} characters: offset ${next}.`;
 }
 
-function tellContradictions(found: readonly Contradiction[]): string {
+function describeContradictions(found: readonly Contradiction[]): string {
   const lines = found.flatMap(({ path, says, otherPath, otherSays }) => [
     `${named(otherPath, 300)}: ${oneLine(otherSays, 300)}`,
     `  but ${named(path, 300)}: ${oneLine(says, 300)}`,
@@ -136,8 +137,8 @@ function tellContradictions(found: readonly Contradiction[]): string {
   return `This contradicts what is written already. Find out which is right and correct the other, or ask the user.\n${asData(lines.join("\n"))}`;
 }
 
-/** What a person could mend, the model can too. */
-async function helpful(work: () => string | Promise<string>): Promise<string> {
+/** Passes errors that a person could fix to the model, which can fix them too. */
+async function withToolErrors(work: () => string | Promise<string>): Promise<string> {
   try {
     return await work();
   } catch (error) {

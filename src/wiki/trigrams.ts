@@ -1,11 +1,11 @@
-/** The assumed number of pages for a trigram too rare to be counted. */
+/** The assumed page count of a trigram too rare to be counted. */
 export const UNCOUNTED = 5;
-/** Reading one page costs as much as passing this many entries of a trigram's list. */
+/** Reading one page costs as much as scanning this many entries of a trigram's list. */
 const READ_COST = 1_000;
-/** The share of pages still left after one more trigram of the same phrase: trigrams of a phrase occur together. */
+/** The share of pages that one more trigram of the same phrase leaves: they tend to occur together. */
 const STILL_LEFT = 0.3;
 
-/** All trigrams of a normalized text, as the tokenizer cuts them: by code points. */
+/** All trigrams of a normalized text, by code points, like the tokenizer. */
 export function gramsOf(text: string): string[] {
   const letters = [...indexable(text)];
   const grams = new Set<string>();
@@ -13,13 +13,13 @@ export function gramsOf(text: string): string[] {
   return [...grams];
 }
 
-/** The tokenizer stops at NUL; another control character stands in for it, on both sides. */
+/** Replaces NUL, at which the tokenizer stops, with another control character; index and query both do. */
 export function indexable(text: string): string {
   return text.includes("\0") ? text.replaceAll("\0", "\u0001") : text;
 }
 
-/** Chooses the few trigrams, some from each group, that narrow the pages down fastest. */
-export function mostTelling(
+/** Chooses a few trigrams, some from each group, that narrow down the pages fastest. */
+export function mostSelective(
   groups: readonly (readonly string[])[],
   counts: ReadonlyMap<unknown, number>,
   most: number,

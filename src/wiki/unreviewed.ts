@@ -19,41 +19,41 @@ export interface UnreviewedDeps {
   state: State;
 }
 
-const MOST = 1_000;
-const MOST_EDITS = 10_000;
+const MAX_CHANGES = 1_000;
+const MAX_EDITS = 10_000;
 const MAX_SAID = 200;
-export const EVER = "1970-01-01T00:00:00.000Z";
+export const EPOCH = "1970-01-01T00:00:00.000Z";
 export const reviewedKey = (name: string) => `wiki-reviewed:${name}`;
 
-/** What happened to one page since a person last looked: at least one of the two. */
+/** What happened to one page since a person last looked. At least one of the two is set. */
 export interface Unreviewed {
   /** The newest first. */
   agents: PageChange[];
   outside: OutsideChange | undefined;
 }
 
-/** Finds the changes at which no person has looked yet, and what stood before them. */
+/** Finds the changes that no person has reviewed yet, and the text before them. */
 export function createUnreviewed({ wiki, writers, known: pages, contradictions, provenance, state }: UnreviewedDeps) {
   /** When a person last changed each page. */
   function editedAt(): Map<string, string> {
     const edits = new Map<string, string>();
-    for (const { path, at } of writers.changes({ since: EVER, limit: MOST_EDITS, by: "person" }))
+    for (const { path, at } of writers.changes({ since: EPOCH, limit: MAX_EDITS, by: "person" }))
       if (!edits.has(nameOf(path))) edits.set(nameOf(path), at);
     return edits;
   }
 
-  /** The unreviewed changes of each page, the page that was changed last first. */
+  /** The unreviewed changes by page, most recently changed first. */
   function open(path?: string): Map<string, Unreviewed> {
     const found = new Map<string, Unreviewed>();
     const edits = editedAt();
-    for (const change of writers.changes({ since: EVER, limit: MOST, by: "agent", path })) {
+    for (const change of writers.changes({ since: EPOCH, limit: MAX_CHANGES, by: "agent", path })) {
       const name = nameOf(change.path);
       if (change.at <= (state.get(reviewedKey(name)) ?? "") || change.at <= (edits.get(name) ?? "")) continue;
       const agents = [...(found.get(name)?.agents ?? []), change];
       found.set(name, { agents, outside: undefined });
     }
     const one = path === undefined ? undefined : pages.outsideOf(path);
-    for (const outside of path === undefined ? pages.outside(MOST) : one ? [one] : [])
+    for (const outside of path === undefined ? pages.outside(MAX_CHANGES) : one ? [one] : [])
       found.set(outside.name, { agents: found.get(outside.name)?.agents ?? [], outside });
     return new Map([...found].sort(([, a], [, b]) => (lastAt(a) < lastAt(b) ? 1 : -1)));
   }
@@ -62,7 +62,7 @@ export function createUnreviewed({ wiki, writers, known: pages, contradictions, 
     try {
       return wiki.history(path).length;
     } catch {
-      // The page is gone, and nothing was ever kept of it.
+      // The page is deleted and no version was kept.
       return 0;
     }
   }
@@ -71,30 +71,30 @@ export function createUnreviewed({ wiki, writers, known: pages, contradictions, 
     try {
       return wiki.history(path).find(({ savedAt }) => savedAt < at)?.version ?? null;
     } catch {
-      // The page is gone, and nothing was ever kept of it.
+      // The page is deleted and no version was kept.
       return null;
     }
   }
 
-  /** Whether the version that stood before is known to be gone, though there was one. */
-  function isLost(name: string, before: string | null, { outside }: Unreviewed): boolean {
+  /** Whether there was a previous version that is no longer kept. */
+  function isPreviousTextLost(name: string, before: string | null, { outside }: Unreviewed): boolean {
     if (before !== null) return false;
     return versionsOf(`${name}.md`) >= VERSIONS_KEPT || (outside !== undefined && outside.before !== "");
   }
 
-  /** What stood before the first of the changes. */
-  function beforeOf(name: string, { agents, outside }: Unreviewed): string | null {
+  /** The version before the first of the changes. */
+  function versionBeforeChanges(name: string, { agents, outside }: Unreviewed): string | null {
     const path = `${name}.md`;
     const first = agents.at(-1);
     if (!outside || (first && first.at < outside.beganAt)) return versionBefore(path, first?.at ?? "");
     if (outside.before === "") return null;
-    // By its text: whoever changes a file by hand can give it any time.
+    // Compare the text: somebody who edits a file by hand can set any time on it.
     try {
       return (
         wiki.history(path).find(({ version }) => hashOf(wiki.readVersion(path, version)) === outside.before)?.version ?? null
       );
     } catch {
-      // The page is gone, and nothing was ever kept of it.
+      // The page is deleted and no version was kept.
       return null;
     }
   }
@@ -115,12 +115,12 @@ export function createUnreviewed({ wiki, writers, known: pages, contradictions, 
         outside !== undefined ||
         provenance.isMarked(name) ||
         agents.some((each) => each.change === "deleted" && each.owner !== null && provenance.readOutside(each.owner, each.at)),
-      before: beforeOf(name, changed),
+      before: versionBeforeChanges(name, changed),
       contradictions: contradictions.noted(name),
     };
   }
 
-  return { open, itemOf, isLost };
+  return { open, itemOf, isPreviousTextLost };
 }
 
 const lastAt = ({ agents, outside }: Unreviewed): string => [agents[0]?.at ?? "", outside?.at ?? ""].sort()[1]!;

@@ -8,51 +8,50 @@ import { createFile, removeFile, replaceFile } from "../lib/pinned/write.ts";
 import { type IsSecret, MAX_PAGE_BYTES, type Stamp, stampOf } from "./page-file.ts";
 
 export interface Version {
-  /** Names this version of its page. */
   version: string;
-  /** When this text was written. */
+  /** When the text was written. */
   savedAt: string;
   bytes: number;
 }
 
-/** Earlier texts of pages. */
+/** Earlier versions of pages. */
 export interface Versions {
-  /** Keeps the text a page's file holds now, before it is replaced or removed. Keeping it twice keeps it once. */
+  /** Keeps a page's current text before it is replaced or removed. Idempotent. */
   keep(path: string, file: string): void;
-  /** Keeps a copy of the text itself, so that it outlives an editor that writes into the file in place. */
+  /** Keeps a copy of the text, so that it survives an editor that writes the file in folder. */
   keepCopy(path: string, stamp: Stamp, text: string): void;
-  /** Earlier versions, newest first; the text the page holds now is not among them. */
+  /** Earlier versions, newest first, without the current text. */
   list(path: string, file: string): Version[];
   read(path: string, version: string): string;
 }
 
-/** So many earlier versions of a page are kept. */
+/** How many earlier versions of a page are kept. */
 export const VERSIONS_KEPT = 50;
 const NAME = /^(\d{8})T(\d{6})\.(\d{6})Z-[0-9a-z]+$/;
 
 /**
- * A version is named by its file's time and inode, so keeping it before an overwrite is one hard link and no copy:
- * the old file lives on under its new name while the new one is renamed into its place.
+ * A version's name consists of its file's time and inode. Keeping one before an overwrite takes a hard link, not a copy: the
+ * old file stays under that name while the new one is renamed over the page.
  */
-export function createVersions(folder: string, isSecret: IsSecret): Versions {
-  const placeOf = (path: string) => join(folder, path.slice("pages/".length));
+export function createVersions(root: string, isSecret: IsSecret): Versions {
+  const folderOf = (path: string) => join(root, path.slice("pages/".length));
   const names = (path: string) =>
-    entriesAt(placeOf(path))
+    entriesAt(folderOf(path))
       .filter((entry) => entry.isFile() && NAME.test(entry.name))
       .map(({ name }) => name);
-  const prune = (place: Folder, path: string, now: string) => {
+  const prune = (folder: Folder, path: string, now: string) => {
     const old = names(path)
       .filter((name) => name !== now)
       .sort()
       .slice(0, -VERSIONS_KEPT);
-    for (const name of old) removeFile(place, name);
+    for (const name of old) removeFile(folder, name);
   };
-  const within = (path: string, work: (place: Folder) => void) => {
-    const place = makeFolder(placeOf(path));
+  const within = (path: string, work: (folder: Folder) => void) => {
+    const folder = makeFolder(folderOf(path));
     try {
-      named(place, () => work(place));
+      named(folder, () => work(folder));
     } finally {
-      place.close();
+      folder.close();
     }
   };
 
@@ -62,16 +61,16 @@ export function createVersions(folder: string, isSecret: IsSecret): Versions {
       if (stamp === undefined) return;
       const pages = openFolder(dirname(file));
       try {
-        within(path, (place) => keepOne({ pages, name: basename(file), place, stamp, isSecret }));
+        within(path, (folder) => linkOrCopy({ pages, name: basename(file), folder, stamp, isSecret }));
       } finally {
         pages.close();
       }
     },
     keepCopy(path, stamp, text) {
       const name = nameOf(stamp);
-      within(path, (place) => {
-        if (statsOf(place, name) === undefined) replaceFile(place, name, text, { durable: false });
-        prune(place, path, name);
+      within(path, (folder) => {
+        if (statsOf(folder, name) === undefined) replaceFile(folder, name, text, { durable: false });
+        prune(folder, path, name);
       });
     },
     list(path, file) {
@@ -81,10 +80,10 @@ export function createVersions(folder: string, isSecret: IsSecret): Versions {
         .sort()
         .reverse()
         .slice(0, VERSIONS_KEPT)
-        .map((name) => ({ version: name, savedAt: timeOf(name), bytes: Number(stampOf(join(placeOf(path), name))?.size ?? 0) }));
+        .map((name) => ({ version: name, savedAt: timeOf(name), bytes: Number(stampOf(join(folderOf(path), name))?.size ?? 0) }));
     },
     read(path, version) {
-      const read = NAME.test(version) ? readPlainAt(join(placeOf(path), version), MAX_PAGE_BYTES) : undefined;
+      const read = NAME.test(version) ? readPlainAt(join(folderOf(path), version), MAX_PAGE_BYTES) : undefined;
       if (read && "bytes" in read) return read.bytes.toString("utf8");
       throw missing(`${path} has no version "${version.slice(0, 60)}". Its history lists the ones there are.`);
     },
@@ -94,35 +93,35 @@ export function createVersions(folder: string, isSecret: IsSecret): Versions {
 interface Keeping {
   pages: Folder;
   name: string;
-  place: Folder;
+  folder: Folder;
   stamp: Stamp;
   isSecret: IsSecret;
 }
 
-/** Gives the page's file a further name among the versions, or copies it where a link will not do. */
-function keepOne({ pages, name, place, stamp, isSecret }: Keeping): void {
+/** Hard-links the page's file into the versions folder, or copies it if a link will not do. */
+function linkOrCopy({ pages, name, folder, stamp, isSecret }: Keeping): void {
   const target = nameOf(stamp);
-  const kept = statsOf(place, target);
-  // A copy that a power cut cut short is not this text: it makes way.
+  const kept = statsOf(folder, target);
+  // Replace a copy that a power cut truncated.
   if (kept?.isFile() && kept.size === stamp.size) return;
-  if (kept) removeFile(place, target);
-  // A file with another name somewhere could be written under that one, so its text is copied.
-  if (stamp.nlink === 1n && linked(pages.entry(name), place.entry(target))) {
-    if (lstatSync(place.entry(target), { bigint: true }).ino !== stamp.ino) removeFile(place, target);
+  if (kept) removeFile(folder, target);
+  // A file with another hard link could be changed through it, so copy the text.
+  if (stamp.nlink === 1n && tryLink(pages.entry(name), folder.entry(target))) {
+    if (lstatSync(folder.entry(target), { bigint: true }).ino !== stamp.ino) removeFile(folder, target);
     return;
   }
   const read = readPlain(pages, name, MAX_PAGE_BYTES);
   if ("absent" in read || (read.stats.nlink > 1n && isSecret(read.stats.ino))) return;
-  createFile(place, target, read.bytes, { durable: false });
+  createFile(folder, target, read.bytes, { durable: false });
 }
 
-/** False on a disk that has no hard links. */
-function linked(from: string, to: string): boolean {
+/** False if the disk does not support hard links. */
+function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
     return true;
   } catch (error) {
-    // Another process was quicker to keep the same.
+    // Another process kept the same version first.
     if (codeOf(error) === "EEXIST") return true;
     if (["EPERM", "ENOTSUP", "EOPNOTSUPP", "EXDEV", "EMLINK", "ENOSYS"].includes(codeOf(error) ?? "")) return false;
     throw error;

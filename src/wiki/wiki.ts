@@ -8,7 +8,6 @@ import { tellAbsent } from "../lib/pinned/read.ts";
 import { appendFile, removeFile, replaceFile, syncFolder } from "../lib/pinned/write.ts";
 import { type Emit, newsOf } from "../protocol/events.ts";
 import type { Contradiction } from "../protocol/page-review.ts";
-import { type AccountDeps, createAccount } from "./account.ts";
 import { createCatalogue } from "./catalogue.ts";
 import { findContradictions } from "./contradictions.ts";
 import { createIndexer } from "./indexer.ts";
@@ -16,8 +15,9 @@ import { removeLeftovers } from "./leftovers.ts";
 import { linksOfPages, type PageLinks } from "./links.ts";
 import { infoOf, type ListOptions, listPages, type PageInfo, type PageList } from "./list.ts";
 import { metaOf } from "./markdown.ts";
+import { createOwnWrites, type OwnWritesDeps } from "./own-writes.ts";
 import { type IsSecret, MAX_PAGE_BYTES, type PageDoc, readDoc, readPageFile, readText, stampOf } from "./page-file.ts";
-import { type PagePlace, placeOf } from "./paths.ts";
+import { type PageFile, resolvePage } from "./paths.ts";
 import { type Hits, type SearchOptions, searchPages } from "./search.ts";
 import { createSources, type Sources } from "./sources.ts";
 import { SUMMARY_TOKENS, summarize } from "./summary.ts";
@@ -27,28 +27,28 @@ export interface Page extends PageInfo {
   content: string;
 }
 
-/** IO's long memory: markdown files that a person may read and edit too. */
+/** IO's long-term memory: markdown files that a person can read and edit too. */
 export interface Wiki {
   read(path: string): Page;
-  /** A page's text, not counted as read; undefined where there is none. */
+  /** A page's text, not counted as a read; undefined if there is no page. */
   peek(path: string): string | undefined;
-  /** Makes or replaces a page; on disk when this returns. What it held before becomes a version. */
+  /** Creates or replaces a page; on disk when this returns. The previous text becomes a version. */
   write(path: string, content: string): PageInfo & { created: boolean; changed: boolean };
   delete(path: string): PageInfo;
   list(options?: ListOptions): Promise<PageList>;
   search(query: string, options?: SearchOptions): Promise<Hits>;
-  /** What this page says differently from another page, or from another line of itself; found by search alone. */
+  /** Statements of this page that conflict with another page or another line; found without a model. */
   contradictions(path: string): Promise<Contradiction[]>;
-  /** Which pages lead to which. */
+  /** Which pages link to which. */
   links(): Promise<PageLinks[]>;
-  /** Earlier versions of a page, newest first, also of one that was deleted. */
+  /** Earlier versions of a page, newest first; works for deleted pages too. */
   history(path: string): Version[];
   readVersion(path: string, version: string): string;
   restore(path: string, version: string): PageInfo & { changed: boolean };
   readonly sources: Sources;
-  /** The pages used most and changed last, for a prompt; at most 1,500 tokens however many pages. */
+  /** The most used and most recently changed pages, for a prompt; at most 1,500 tokens. */
   summary(maxTokens?: number): Promise<string>;
-  /** Makes the index anew from the files, and waits until it is whole. */
+  /** Rebuilds the index from the files and waits until it is complete. */
   rebuild(): Promise<void>;
   /** Waits until every change so far is indexed. */
   settled(): Promise<void>;
@@ -60,21 +60,20 @@ export interface WikiDeps {
   root: string;
   emit: Emit;
   log: Log;
-  /** Whether a file, by its number, is one of IO's own records. */
+  /** Whether an inode is one of IO's own records. */
   isSecret?: IsSecret;
-  /** Keeps account of which text of each page IO wrote itself. */
-  known?: AccountDeps["known"];
+  /** Records which text of each page IO wrote itself. */
+  known?: OwnWritesDeps["known"];
   now?: () => number;
 }
 
 export const CATEGORIES = ["preferences", "projects", "people", "general"] as const;
-const MOST_UNLISTED = 64;
+const MAX_UNINDEXED = 64;
 const CLOSING_MS = 2_000;
 
 /**
- * Opens the wiki. Its index is a file of its own, `.index.db`, and not a part of io.db: it holds nothing that the pages do
- * not say (but for how often each was read), so it can be deleted, breaks alone, needs no fsync, and a save never waits
- * for the writers of io.db.
+ * Opens the wiki. Its index is a separate file, `.index.db`, because apart from read counts it can be rebuilt from the pages:
+ * it can be deleted, needs no fsync, cannot damage io.db, and a save never waits for writers of io.db.
  */
 export function openWiki({ root: given, emit, log, isSecret = () => false, known, now = Date.now }: WikiDeps): Wiki {
   for (const category of CATEGORIES) mkdirSync(join(given, "pages", category), { recursive: true, mode: 0o700 });
@@ -83,13 +82,13 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, known
   const pages = realpathSync(join(root, "pages"));
   const versions = createVersions(join(root, ".versions"), isSecret);
   const sources = realpathSync(join(root, "sources"));
-  const tidied = removeLeftovers({ root, pages, sources }).catch((error: unknown) =>
-    log.warn("what killed writers left in the wiki could not all be taken away", { error: messageOf(error) }),
+  const cleanedUp = removeLeftovers({ root, pages, sources }).catch((error: unknown) =>
+    log.warn("cannot remove all temporary files that killed writers left in the wiki", { error: messageOf(error) }),
   );
 
-  const account = createAccount({ pages, isSecret, known, log });
-  const note = (what: string) => writeLog(root, `- ${new Date(now()).toISOString()} ${what}\n`, log);
-  const tell = (type: "page.written" | "page.deleted", { path, title }: { path: string; title: string }) =>
+  const ownWrites = createOwnWrites({ pages, isSecret, known, log });
+  const appendToLog = (what: string) => writeLog(root, `- ${new Date(now()).toISOString()} ${what}\n`, log);
+  const announce = (type: "page.written" | "page.deleted", { path, title }: { path: string; title: string }) =>
     emit(newsOf(type, { path, title }));
 
   const indexer = createIndexer({
@@ -98,96 +97,96 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, known
     versions,
     isSecret,
     log,
-    onRead: account.saw,
+    onRead: ownWrites.saw,
     onIndexed: () => catalogue.changed(),
-    onForeign: (path, doc) => tell(doc ? "page.written" : "page.deleted", doc ?? { path, ...metaOf(path, "") }),
+    onForeign: (path, doc) => announce(doc ? "page.written" : "page.deleted", doc ?? { path, ...metaOf(path, "") }),
   });
   const catalogue = createCatalogue({
     file: join(root, "index.md"),
     index: (work) =>
       indexer.view(async ({ index, fresh }) => {
-        // Half a list is worse than an old one: it is written once everything is indexed.
-        if (fresh.size < MOST_UNLISTED) await work(index);
+        // An outdated list is better than an incomplete one: wait until nearly everything is indexed.
+        if (fresh.size < MAX_UNINDEXED) await work(index);
       }),
-    onError: (error) => log.warn("the wiki's index.md cannot be written", { error: messageOf(error) }),
+    onError: (error) => log.warn("cannot write the wiki's index.md", { error: messageOf(error) }),
   });
 
   catalogue.changed();
-  account.begin();
+  ownWrites.begin();
 
-  const existing = (place: PagePlace) => readExisting(place, isSecret);
+  const existing = (page: PageFile) => readExisting(page, isSecret);
 
   const wiki: Wiki = {
     read(path) {
-      const place = placeOf(pages, path);
-      const doc = existing(place);
-      indexer.softly((index) => index.countRead(place.path, now()));
+      const page = resolvePage(pages, path);
+      const doc = existing(page);
+      indexer.tryWith((index) => index.countRead(page.path, now()));
       return { ...infoOf(doc), content: doc.text };
     },
-    peek: (path) => readText(placeOf(pages, path).file, isSecret),
+    peek: (path) => readText(resolvePage(pages, path).file, isSecret),
     write(path, content) {
       const bytes = Buffer.byteLength(content);
       if (bytes > MAX_PAGE_BYTES) throw tooLarge(bytes);
-      const place = placeOf(pages, path);
-      const { created, changed } = indexer.changing(place.path, () => {
-        const before = stampOf(place.file);
+      const page = resolvePage(pages, path);
+      const { created, changed } = indexer.changing(page.path, () => {
+        const before = stampOf(page.file);
         if (before && before.nlink > 1n && isSecret(before.ino))
-          throw new UserError(`${place.path} is another name of one of IO's own records, and no page.`);
-        if (before?.size === BigInt(bytes) && readText(place.file, isSecret) === content)
+          throw new UserError(`${page.path} is another name of one of IO's own records, and no page.`);
+        if (before?.size === BigInt(bytes) && readText(page.file, isSecret) === content)
           return { created: false, changed: false };
-        account.willWrite(place, content);
-        versions.keep(place.path, place.file);
-        savePage(place, content, now());
-        account.hasWritten(place);
-        note(`${before ? "updated" : "created"} ${place.path} (${bytes} bytes)`);
+        ownWrites.willWrite(page, content);
+        versions.keep(page.path, page.file);
+        savePage(page, content, now());
+        ownWrites.hasWritten(page);
+        appendToLog(`${before ? "updated" : "created"} ${page.path} (${bytes} bytes)`);
         return { created: before === undefined, changed: true };
       });
-      const info = infoOf({ ...place, ...metaOf(place.path, content), bytes, mtime: mtimeOf(place.file) });
-      tell("page.written", info);
+      const info = infoOf({ ...page, ...metaOf(page.path, content), bytes, mtime: mtimeOf(page.file) });
+      announce("page.written", info);
       return { ...info, created, changed };
     },
     delete(path) {
-      const place = placeOf(pages, path);
-      const info = infoOf(existing(place));
-      indexer.changing(place.path, () => {
-        account.willWrite(place, undefined);
-        versions.keep(place.path, place.file);
-        withFolder(dirname(place.file), (folder) => {
-          removeFile(folder, basename(place.file));
+      const page = resolvePage(pages, path);
+      const info = infoOf(existing(page));
+      indexer.changing(page.path, () => {
+        ownWrites.willWrite(page, undefined);
+        versions.keep(page.path, page.file);
+        withFolder(dirname(page.file), (folder) => {
+          removeFile(folder, basename(page.file));
           syncFolder(folder);
         });
-        account.hasWritten(place);
-        note(`deleted ${place.path}`);
+        ownWrites.hasWritten(page);
+        appendToLog(`deleted ${page.path}`);
       });
-      tell("page.deleted", info);
+      announce("page.deleted", info);
       return info;
     },
     list: (options) => indexer.view((view) => listPages(view, options)),
     search: (query, options) => indexer.view((view) => searchPages(view, query, options)),
     contradictions(given) {
-      const { path, file } = placeOf(pages, given);
+      const { path, file } = resolvePage(pages, given);
       const last = versions.list(path, file)[0]?.version;
       return indexer.view((view) => findContradictions(view, path, last && versions.read(path, last)));
     },
     links: () => indexer.view(linksOfPages),
     history: (path) => {
-      const place = placeOf(pages, path);
-      const kept = versions.list(place.path, place.file);
-      if (kept.length === 0) existing(place);
+      const page = resolvePage(pages, path);
+      const kept = versions.list(page.path, page.file);
+      if (kept.length === 0) existing(page);
       return kept;
     },
-    readVersion: (path, version) => versions.read(placeOf(pages, path).path, version),
+    readVersion: (path, version) => versions.read(resolvePage(pages, path).path, version),
     restore(path, version) {
-      const place = placeOf(pages, path);
-      return wiki.write(place.path, versions.read(place.path, version));
+      const page = resolvePage(pages, path);
+      return wiki.write(page.path, versions.read(page.path, version));
     },
-    sources: createSources(sources, isSecret, (name, bytes) => note(`stored sources/${name} (${bytes} bytes)`)),
+    sources: createSources(sources, isSecret, (name, bytes) => appendToLog(`stored sources/${name} (${bytes} bytes)`)),
     summary: (maxTokens = SUMMARY_TOKENS) => indexer.view((view) => summarize(view, maxTokens, now())),
     rebuild: () => indexer.rebuild(),
     settled: () => indexer.drain(),
     async close() {
-      await account.close();
-      await Promise.race([tidied, delay(CLOSING_MS, undefined, { ref: false })]);
+      await ownWrites.close();
+      await Promise.race([cleanedUp, delay(CLOSING_MS, undefined, { ref: false })]);
       await Promise.race([indexer.drain(), delay(CLOSING_MS, undefined, { ref: false })]);
       await catalogue.flush();
       catalogue.stop();
@@ -206,29 +205,29 @@ function writeLog(root: string, line: string, log: Log): void {
   try {
     withFolder(root, (folder) => appendFile(folder, "log.md", line));
   } catch (error) {
-    // What was done is done; the log is for people who read along.
-    log.warn("the wiki's log.md cannot be written; if it is a link or no plain file, move it away", { error: messageOf(error) });
+    // The change itself succeeded; the log is only for people to read.
+    log.warn("cannot write the wiki's log.md; if it is a link or not a plain file, move it away", { error: messageOf(error) });
   }
 }
 
-function readExisting(place: PagePlace, isSecret: IsSecret): PageDoc {
-  const doc = readDoc(place.path, place.file, isSecret);
+function readExisting(page: PageFile, isSecret: IsSecret): PageDoc {
+  const doc = readDoc(page.path, page.file, isSecret);
   if (doc !== undefined) return doc;
-  const read = readPageFile(place.file, isSecret);
+  const read = readPageFile(page.file, isSecret);
   const absent = "absent" in read ? read.absent : "missing";
-  if (absent === "too large") throw new UserError(`${place.path} is longer than ${MAX_PAGE_BYTES} bytes, too long for a page.`);
-  if (absent === "not permitted") throw new UserError(`${place.path} cannot be read. Check the file's owner and mode.`);
+  if (absent === "too large") throw new UserError(`${page.path} is longer than ${MAX_PAGE_BYTES} bytes, too long for a page.`);
+  if (absent === "not permitted") throw new UserError(`${page.path} cannot be read. Check the file's owner and mode.`);
   const instead = absent === "missing" ? "" : ` What is there ${tellAbsent(absent)}.`;
-  throw missing(`There is no page ${place.path}.${instead} Search or list the wiki for the pages there are.`);
+  throw missing(`There is no page ${page.path}.${instead} Search or list the wiki for the pages there are.`);
 }
 
-function savePage(place: PagePlace, content: string, atMs: number): void {
-  const folder = makeFolder(dirname(place.file));
+function savePage(page: PageFile, content: string, atMs: number): void {
+  const folder = makeFolder(dirname(page.file));
   try {
-    // By the clock of the journal, which tells who wrote which version and what stood there before.
-    replaceFile(folder, basename(place.file), content, { atMs });
+    // Use the journal's clock, so that versions can be matched to whoever wrote them.
+    replaceFile(folder, basename(page.file), content, { atMs });
   } catch (error) {
-    if (codeOf(error) === "EISDIR") throw new UserError(`${place.path} is a folder. Choose another name.`);
+    if (codeOf(error) === "EISDIR") throw new UserError(`${page.path} is a folder. Choose another name.`);
     throw error;
   } finally {
     folder.close();

@@ -40,7 +40,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(end);
 
-test("the digest's numbers are those of the records, by route and by command", async () => {
+test("the digest's numbers match the records, through the API and the command", async () => {
   await daemon.ask({ text: "hello" });
   await daemon.ask({ text: "break" });
   await squadWith(daemon, project(undefined, atTheEnd), "web", ["Backend Engineer"]);
@@ -96,11 +96,11 @@ test("the digest's numbers are those of the records, by route and by command", a
   const { until: _, since: __, ...stable } = digest;
   expect(JSON.parse((await runIo(["digest", "--since", "24h", "--json"], daemon.home)).stdout)).toMatchObject(stable);
   expect((await runIo(["digest", "--since", "sometime"], daemon.home)).code).toBe(2);
-  // A time at which nothing had happened.
+  // A period in which nothing happened.
   expect(await digestOf(daemon, "2100-01-01")).toMatchObject({ done: { messages: 0, tasks: 0, runs: 0 }, cost: { calls: 0 } });
 });
 
-test("quiet hours may span midnight, and end at their end", () => {
+test("quiet hours may span midnight, and their end is exclusive", () => {
   const at = (time: string) => new Date(`2026-03-02T${time}:00`);
   const quiet = (hours: string) =>
     ["06:59", "07:00", "21:59", "22:00", "23:59", "00:00"].filter((time) => isQuiet(hours, at(time)));
@@ -109,7 +109,7 @@ test("quiet hours may span midnight, and end at their end", () => {
   expect(isQuiet(undefined, at("23:00"))).toBe(false);
 });
 
-/** A digest on a database of its own, at hours that the test sets. */
+/** A daily digest with its own database and a clock set by the test. */
 function daily(config: { digest?: string; quietHours?: string }) {
   const store = openStore(":memory:");
   const rows = createOutboxRows(store);
@@ -131,7 +131,7 @@ function daily(config: { digest?: string; quietHours?: string }) {
     owed,
     rows,
     digest: make,
-    /** Looks at a time, by another life each time. */
+    /** Checks at a given time, after a restart each time. */
     async look(time: string) {
       clock.at = new Date(`2026-03-${time}:00`);
       await make().look();
@@ -154,7 +154,7 @@ function daily(config: { digest?: string; quietHours?: string }) {
   };
 }
 
-test("one digest a day at its time, over restarts; a day without anything passes in silence, a missed one is made up for once", async () => {
+test("one digest a day at its time, across restarts; an empty day is skipped, and a missed digest is sent once", async () => {
   const { look, answered, owed } = daily({ digest: "09:00" });
   answered("02T11:00");
   expect(await look("02T12:00")).toBe(0);
@@ -163,16 +163,16 @@ test("one digest a day at its time, over restarts; a day without anything passes
   expect(await look("03T09:00")).toBe(1);
   expect(await look("03T09:01")).toBe(1);
   expect(owed[0]!.text).toContain("Done: 1 message\n");
-  // Nothing happens on the fourth.
+  // Nothing happens on the fourth day.
   expect(await look("04T09:00")).toBe(1);
   answered("04T10:00");
-  // The daemon is down for two days and more.
+  // The daemon is down for more than two days.
   expect(await look("07T15:00")).toBe(2);
   expect(await look("07T15:01")).toBe(2);
   expect(owed[1]!.text).toContain("Done: 1 message\n");
 });
 
-test("of what is done it says what was not proven, as tasks and runs themselves do", async () => {
+test("the digest marks finished work as unproven exactly when its task or run does", async () => {
   const store = openStore(":memory:");
   onTestFinished(() => store.close());
   const at = "2026-03-02T12:00:00.000Z";
@@ -200,7 +200,7 @@ test("of what is done it says what was not proven, as tasks and runs themselves 
   expect(counted).toMatchObject({ done: { tasks: 7, runs: 3 }, failed: { tasks: 1 }, unproven: { tasks: 5, runs: 2 } });
 });
 
-test("what was held back is named in the next digest, or where none is set once when quiet hours end", async () => {
+test("held-back news is listed in the next digest or, without a digest time, once when quiet hours end", async () => {
   for (const config of [{ digest: "09:00", quietHours: "22:00-07:00" }, { quietHours: "22:00-09:00" }]) {
     const { look, hold, owed, rows } = daily(config);
     await look("02T12:00");
@@ -213,7 +213,7 @@ test("what was held back is named in the next digest, or where none is set once 
   }
 });
 
-test("the numbers are exact over many days, whole and in part, and over more rows than are looked at in one go", async () => {
+test("the numbers are exact over many full and partial days, and over more rows than one query reads", async () => {
   const file = join(temporaryFolder(), "io.db");
   const store = openStore(file);
   onTestFinished(() => store.close());

@@ -8,7 +8,7 @@ import { callText, obedient } from "../support/orchestrator.ts";
 import { characterOf, delegate, project, squadWith } from "../support/squads.ts";
 import { until } from "../support/until.ts";
 
-test("after a restart one message says what was interrupted and goes on, and after a quiet one there is none", {
+test("after a restart, one message lists what was interrupted and what continues; without interruptions there is none", {
   timeout: 120_000,
 }, async () => {
   let isStuck = true;
@@ -58,7 +58,7 @@ test("after a restart one message says what was interrupted and goes on, and aft
   expect(later.of("news.told").filter(({ body }) => String(body.about).startsWith("restart:"))).toHaveLength(1);
 });
 
-test("a background command that ended with IO is told once, with the schedules that ask about what they missed", {
+test("a background command that ended with IO is reported once, with the schedules that ask about missed times", {
   timeout: 120_000,
 }, async () => {
   const model = await scriptedModel(obedient);

@@ -31,7 +31,7 @@ const past = async (id: string) =>
 const firstOf = (id: string, state: Occurrence["state"]) =>
   until(`an occurrence that is ${state}`, async () => (await past(id)).find((each) => each.state === state), 60_000);
 
-test("a message is said at its time as the schedule's, answered, and the schedule is done", async () => {
+test("a scheduled message is sent at its time, answered, and the schedule is done", async () => {
   const made = await add({ when: "in 1s", text: "look at the build", conversation: "builds" });
   expect(made).toMatchObject({ state: "active", catchUp: "once", maxAge: "24h", createdBy: { by: "person", channel: "api" } });
   const { message } = await firstOf(made.id, "done");
@@ -42,7 +42,7 @@ test("a message is said at its time as the schedule's, answered, and the schedul
   expect(await daemon.json<Schedule>("GET", `/api/schedules/${made.id}`)).toMatchObject({ state: "done", nextAt: null });
 });
 
-test("a squad is given its task, and one without agents or that is not there is refused", async () => {
+test("a squad gets its task; a missing squad or one without agents is refused", async () => {
   await squadWith(daemon, project(undefined, atTheEnd), "web", ["Backend Engineer"]);
   const { id } = await add({ when: "in 1s", text: "look at the tests", squad: "web" });
   const { task } = await firstOf(id, "done");
@@ -57,7 +57,7 @@ test("a squad is given its task, and one without agents or that is not there is 
   }
 });
 
-test("what a schedule cost is added up: its messages, its tasks, and the tasks that its messages gave", async () => {
+test("a schedule's cost includes its messages, its tasks, and the tasks that its messages delegated", async () => {
   const costOf = async (id: string) => (await daemon.json<ScheduleWithCost>("GET", `/api/schedules/${id}`)).cost;
   const alone = await add({ when: "in 1s", text: "look about", conversation: "costs" });
   const { message } = await firstOf(alone.id, "done");
@@ -66,7 +66,7 @@ test("what a schedule cost is added up: its messages, its tasks, and the tasks t
   expect(await costOf(alone.id)).toMatchObject({ ...usage, partial: true, unpriced: ["scripted"] });
 
   const task = await add({ when: "in 1s", text: "look at the lint", squad: "web" });
-  // No test was seen to pass.
+  // No passing test was observed.
   expect(await firstOf(task.id, "done")).toMatchObject({ reason: "unproven" });
   expect((await runIo(["schedule", "show", task.id], daemon.home)).stdout).toMatch(/ done +t_\w+ +unproven/);
   await until("the task's calls", async () => (await costOf(task.id)).calls >= 1);
@@ -85,7 +85,7 @@ test("what a schedule cost is added up: its messages, its tasks, and the tasks t
   expect((await runIo(["usage", "--by", "schedule"], daemon.home)).stdout).toContain(alone.id);
 }, 120_000);
 
-test("the model makes, lists and removes schedules for the conversation that it is asked in", async () => {
+test("the model creates, lists and removes schedules for its conversation", async () => {
   const added = await modelCalls(daemon, model, "schedule_add", { when: "daily 09:00", text: "say hello", tz: "UTC" });
   const id = /s_[0-9a-z]+/.exec(added.read)![0];
   expect(await daemon.json<Schedule>("GET", `/api/schedules/${id}`)).toMatchObject({
@@ -99,7 +99,7 @@ test("the model makes, lists and removes schedules for the conversation that it 
   expect((await daemon.fetch(`/api/schedules/${id}`)).status).toBe(404);
 });
 
-test("by command: added, listed, shown, paused, resumed, run and removed; a bad time is exit 2 with an example", async () => {
+test("commands add, list, show, pause, resume, run and remove schedules; an invalid time exits with 2 and an example", async () => {
   const io = (...args: string[]) => runIo(["schedule", ...args], daemon.home);
   const bad = await io("add", "now and then", "x");
   expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining('"every 2h"') });
@@ -120,7 +120,7 @@ test("by command: added, listed, shown, paused, resumed, run and removed; a bad 
   expect((await io("remove", made.id)).stdout).toContain("Removed");
 }, 120_000);
 
-test("over a kill nothing is done twice: what was begun is finished, and what was due meanwhile is told", async () => {
+test("after a kill nothing runs twice: started work is finished, and times missed meanwhile are reported", async () => {
   const { id } = await add({ when: "every 5s", text: "look again", conversation: "kills" });
   await until("the first", async () => (await past(id))[0], 60_000);
   await daemon.kill("SIGKILL");
@@ -135,11 +135,11 @@ test("over a kill nothing is done twice: what was begun is finished, and what wa
   await until("none to be open", async () => (await past(id)).every(({ state }) => state !== "running"), 60_000);
 }, 180_000);
 
-test("what was missed is asked for where a person said so", async () => {
+test("a schedule set to ask about missed times asks", async () => {
   const { id } = await add({ when: "every 5s", text: "look late", catchUp: "ask", conversation: "late" });
   await firstOf(id, "done");
   await daemon.kill("SIGTERM");
-  // A minute without IO: the rows are put back as if it had passed.
+  // Shift the rows back to simulate a minute without IO.
   const { DatabaseSync } = await import("@photostructure/sqlite");
   const db = new DatabaseSync(`${daemon.home}/io.db`);
   const early = (ms: number) => new Date(Date.now() - ms).toISOString();

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { NewSchedule } from "../../src/protocol/schedules.ts";
 import { DAY, HOUR, MINUTE, scheduleWorld } from "../support/schedule-world.ts";
 
-/** A generator of the same numbers for the same seed. */
+/** A seeded random generator. */
 function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -17,7 +17,7 @@ interface ShownMinute {
   time: string;
 }
 
-/** What IO does not compute with: each minute is looked at by the clocks of the zone. */
+/** Independent of IO's code: formats every minute in the zone. */
 function minutesOf(tz: string, from: number, to: number): ShownMinute[] {
   const clock = new Intl.DateTimeFormat("en-CA", { timeZone: tz, dateStyle: "short", timeStyle: "short", hour12: false });
   const first = Math.floor(from / MINUTE) * MINUTE;
@@ -28,7 +28,7 @@ function minutesOf(tz: string, from: number, to: number): ShownMinute[] {
   });
 }
 
-/** The first minute of each day that shows a time; where the clocks skip it, a day after the one before. */
+/** The first minute of each day that shows a time; on a day that skips it, 24 hours after the previous one. */
 function daily(tz: string, time: string, from: number, to: number): number[] {
   const days = new Map<string, number | undefined>();
   for (const minute of minutesOf(tz, from - 2 * DAY, to + DAY))
@@ -72,7 +72,7 @@ test.each([
   ["into winter", "2026-10-20T00:00:30Z", 3],
   ["into winter", "2026-10-20T00:00:30Z", 4],
 ] as const)(
-  "in a month with sleep, kills, and clocks that change %s, every occurrence is accounted for once (from %s, seed %i)",
+  "in a month with sleep, kills and clock changes %s, every occurrence is recorded once (from %s, seed %i)",
   {
     timeout: 120_000,
   },
@@ -104,7 +104,7 @@ test.each([
       expect([id, "left out", expected.filter((at) => !dues.has(at)).slice(0, 5)]).toEqual([id, "left out", []]);
       expect([id, "rows", found.length, dues.size]).toEqual([id, "rows", expected.length, expected.length]);
       expect(found.filter(({ state, finishedAt }) => state === "waiting" || finishedAt === null)).toEqual([]);
-      // What was begun was sent once, and nothing else was.
+      // Every started occurrence was sent once, and nothing else was.
       const sent = io.sent.filter(({ schedule }) => schedule === id).map(({ occurrence }) => occurrence);
       const begun = new Set(found.flatMap(({ id: occurrence, message }) => (message === null ? [] : occurrence)));
       expect([sent.length, new Set(sent).size]).toEqual([begun.size, begun.size]);
@@ -113,7 +113,7 @@ test.each([
   },
 );
 
-test("after a week without IO every time of the shortest interval and of cron fields is a row, and nobody waits long for the thread", {
+test("after a week without IO every missed time of the shortest interval and of cron fields gets a row, without blocking the event loop", {
   timeout: 120_000,
 }, async () => {
   const io = scheduleWorld();
@@ -142,11 +142,11 @@ test("after a week without IO every time of the shortest interval and of cron fi
   expect(count(fields.id)).toEqual({ rows: week / 15, times: week / 15 });
   expect(io.sent.map(({ schedule }) => schedule).sort()).toEqual([often.id, fields.id].sort());
   expect(most).toBeLessThanOrEqual(501);
-  // Thousands of events would push out those that clients still wait for.
+  // Thousands of events would push out those that clients still need.
   expect(io.news.length - news).toBeLessThanOrEqual(1_002);
 });
 
-test("of a very long time without IO the latest times are rows, and the first row tells of those that are none", async () => {
+test("after a very long time without IO only the latest times get a row, and the first row mentions the rest", async () => {
   const io = scheduleWorld();
   await io.start();
   const { id } = io.add({ when: "daily 09:00", text: "look", tz: "UTC", catchUp: "skip" });
@@ -161,7 +161,7 @@ test("of a very long time without IO the latest times are rows, and the first ro
   expect(rest[0]!.dueAt > from).toBe(true);
 });
 
-test("a clock set forward and back does nothing twice and leaves nothing out", async () => {
+test("setting the clock forward and back runs nothing twice and skips nothing", async () => {
   const io = scheduleWorld("2026-01-01T10:00:30Z");
   await io.start();
   const { id } = io.add({ when: "*/15 * * * *", text: "look", tz: "UTC" });
@@ -192,12 +192,12 @@ test("a clock set forward and back does nothing twice and leaves nothing out", a
       .map(({ dueAt }) => dueAt)
       .sort(),
   ).toEqual(expected.map((at) => at.toISOString()));
-  // The interval went on at once after each change: in each half hour of the eight it was done three times.
+  // The interval continued at once after each change: three times in each of the eight half hours.
   const late = io.all(often.id).filter(({ dueAt }) => dueAt > "2026-01-01T11:30:30Z" && dueAt <= "2026-01-01T19:30:30Z");
   expect(late.filter(({ state }) => state === "done").length).toBeGreaterThanOrEqual(46);
 });
 
-test("a time that comes again, because the clock was set back and the schedule resumed, is not done again", async () => {
+test("a time that comes again after the clock was set back and the schedule resumed does not run again", async () => {
   const io = scheduleWorld("2026-01-01T08:00:30Z");
   await io.start();
   const { id } = io.add({ when: "daily 09:00", text: "look", tz: "UTC" });
@@ -213,12 +213,12 @@ test("a time that comes again, because the clock was set back and the schedule r
   expect(io.schedules.find(id)).toMatchObject({ state: "active", nextAt: "2026-01-02T09:00:00.000Z" });
 });
 
-test("a schedule that cannot be read is paused and told, and the others are done", async () => {
+test("an unreadable schedule is paused and reported, and the others run", async () => {
   const io = scheduleWorld();
   await io.start();
   const broken = io.add({ when: "daily 00:02", text: "look", tz: "UTC" });
   const whole = io.add({ when: "daily 00:03", text: "look", tz: "UTC" });
-  // As after a move to a machine that does not know the zone.
+  // As after a move to a machine without this time zone.
   io.store.db.prepare("UPDATE schedules SET tz = 'Mars/Phobos' WHERE id = ?").run(broken.id);
   await io.pass(5 * MINUTE);
   expect(io.sent.map(({ schedule }) => schedule)).toEqual([whole.id]);
@@ -226,7 +226,7 @@ test("a schedule that cannot be read is paused and told, and the others are done
   expect(io.paused.map(({ id }) => id)).toEqual([broken.id]);
 });
 
-test("while nothing can be written it is tried again at rest, and done once it can", { timeout: 60_000 }, async () => {
+test("while the store cannot be written, checks back off and the schedule runs once it can", { timeout: 60_000 }, async () => {
   const io = scheduleWorld();
   await io.start();
   io.add({ when: "every 1m", text: "look" });
@@ -239,7 +239,7 @@ test("while nothing can be written it is tried again at rest, and done once it c
   expect(io.sent).toHaveLength(1);
 });
 
-test("a person is asked about what was missed if its last time is late and not too old, by whatever it is given", async () => {
+test("a person is asked about a missed time if the latest one is late but not too old, for every kind of schedule", async () => {
   const asks = async (when: string, ms: number, more: object = {}) => {
     const io = scheduleWorld();
     await io.start();

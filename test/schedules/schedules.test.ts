@@ -5,7 +5,7 @@ import { until } from "../support/until.ts";
 
 const states = (occurrences: Occurrence[]) => occurrences.map(({ state }) => state);
 
-test("every occurrence is a row, is sent once, and ends with its message", async () => {
+test("every occurrence has a row, is sent once, and ends with its message", async () => {
   const io = world();
   await io.start();
   const { id, nextAt } = io.add({ when: "every 1m", text: "look" });
@@ -26,7 +26,7 @@ test("every occurrence is a row, is sent once, and ends with its message", async
   expect(io.news.filter(({ type }) => type === "occurrence.changed")).toHaveLength(4);
 });
 
-test("one that is due while the one before it is under way is skipped, and says why", async () => {
+test("an occurrence that is due while the previous one runs is skipped, with the reason", async () => {
   const io = world();
   await io.start();
   const { id } = io.add({ when: "every 1m", text: "look" });
@@ -57,7 +57,7 @@ test.each([
   expect(io.schedules.find(id).nextAt).toBe("2026-01-04T09:00:00.000Z");
 });
 
-test("what was missed is asked for once, also over a restart, and is done or given up as a person says", async () => {
+test("a missed time is asked about once, even across a restart, and runs or is dropped as the person decides", async () => {
   const io = world();
   await io.start();
   const wanted = io.add({ when: "daily 09:00", text: "look", tz: "UTC", catchUp: "ask" });
@@ -76,7 +76,7 @@ test("what was missed is asked for once, also over a restart, and is done or giv
   expect(io.all(unwanted.id)).toMatchObject([{ state: "missed", message: null }]);
 });
 
-test("what is older than its age is not done", async () => {
+test("a missed time older than the maximum age does not run", async () => {
   const io = world();
   await io.start();
   const { id } = io.add({ when: "daily 09:00", text: "look", tz: "UTC", maxAge: "2h" });
@@ -84,7 +84,7 @@ test("what is older than its age is not done", async () => {
   expect(io.all(id)).toMatchObject([{ state: "missed", reason: "IO was not running, and it is older than 2h" }]);
 });
 
-test("a machine that slept is told from a daemon that did not run", async () => {
+test("a sleeping machine and a stopped daemon give different reasons", async () => {
   const io = world();
   await io.start();
   const { id } = io.add({ when: "every 10m", text: "look" });
@@ -95,7 +95,7 @@ test("a machine that slept is told from a daemon that did not run", async () => 
   ]);
 });
 
-test("a clock that is set back does nothing twice, and intervals go on at once", async () => {
+test("setting the clock back runs nothing twice, and intervals continue at once", async () => {
   const io = world();
   await io.start();
   const daily = io.add({ when: "daily 00:01", text: "look", tz: "UTC" });
@@ -113,7 +113,7 @@ test("a clock that is set back does nothing twice, and intervals go on at once",
   expect(new Set(io.all(often.id).map(({ dueAt }) => dueAt)).size).toBe(io.all(often.id).length);
 });
 
-test("a schedule that fails three times in a row is paused and says why; once it has succeeded, the count begins anew", async () => {
+test("a schedule that fails three times in a row is paused with the reason; a success resets the count", async () => {
   const io = world();
   await io.start();
   const { id } = io.add({ when: "every 1m", text: "look" });
@@ -129,7 +129,7 @@ test("a schedule that fails three times in a row is paused and says why; once it
   expect(io.sent).toHaveLength(7);
 });
 
-test("what cannot be begun is a failed occurrence, and the next one is tried", async () => {
+test("an occurrence that cannot start has failed, and the next one is tried", async () => {
   const io = world();
   await io.start();
   const { id } = io.add({ when: "every 1m", text: "look" });
@@ -140,7 +140,7 @@ test("what cannot be begun is a failed occurrence, and the next one is tried", a
   expect(io.all(id)).toMatchObject([{ state: "failed", reason: "There is no such squad." }, { state: "running" }]);
 });
 
-test("a single time is done once, and the schedule is then done", async () => {
+test("a single time runs once, and then the schedule is done", async () => {
   const io = world();
   await io.start();
   const { id } = io.add({ when: "in 20m", text: "look" });
@@ -151,7 +151,7 @@ test("a single time is done once, and the schedule is then done", async () => {
   expect(states(io.all(id))).toEqual(["done"]);
 });
 
-test("by hand it is done besides its times; paused it is not due, and resumed it makes nothing up", async () => {
+test("a manual run is additional; a paused schedule is not due, and a resumed one catches up on nothing", async () => {
   const io = world();
   await io.start();
   const { id, nextAt } = io.add({ when: "daily 09:00", text: "look", tz: "UTC" });
@@ -169,7 +169,7 @@ test("by hand it is done besides its times; paused it is not due, and resumed it
   expect(() => io.schedules.find(id)).toThrow("There is no schedule");
 });
 
-test("a run that was about to be started when the daemon ended is started under the same id, one that is there is not", async () => {
+test("a run that was not yet started when the daemon ended starts with the same id; an existing run does not start again", async () => {
   const io = world();
   await io.start();
   const { id } = io.add({ when: "every 1m", text: "build", swarm: "/x" });
@@ -184,7 +184,7 @@ test("a run that was about to be started when the daemon ended is started under 
   expect(io.all(id)).toHaveLength(1);
 });
 
-test("a thousand that are due in one second are each sent once, and nobody waits long for the thread", async () => {
+test("a thousand schedules due in the same second are each sent once, without blocking the event loop", async () => {
   const io = world();
   await io.start();
   for (let at = 0; at < 1_000; at += 1) io.add({ when: "daily 09:00", text: `look ${at}`, tz: "UTC" });
@@ -201,11 +201,11 @@ test("a thousand that are due in one second are each sent once, and nobody waits
   isOver = true;
   expect(new Set(io.sent.map(({ schedule }) => schedule)).size).toBe(1_000);
   expect(io.sent).toHaveLength(1_000);
-  // Whoever else wants the thread has a turn after a few of them.
+  // Other work gets a turn after a few of them.
   expect(most).toBeLessThanOrEqual(50);
 });
 
-test("a model makes a hundred schedules at most that are still to come, a person many more", async () => {
+test("models may have at most a hundred pending schedules, people many more", async () => {
   const io = world();
   await io.start();
   const byModel = () => io.schedules.add({ when: "in 20m", text: "look" }, { ...MAKER, by: "model" });
@@ -215,7 +215,7 @@ test("a model makes a hundred schedules at most that are still to come, a person
   io.schedules.remove(made[0]!.id);
   byModel();
   expect(byModel).toThrow("schedule_remove");
-  // What is over makes room.
+  // Finished schedules do not count.
   await io.pass(20 * MINUTE);
   byModel();
 });

@@ -10,6 +10,7 @@ test.each([
   ["0 9 * * 1-5", "2026-11-18T09:00:00.000Z"],
   ["  30   8 * * * ", "2026-11-18T08:30:00.000Z"],
   ["every 2h", "2026-11-18T10:00:00.000Z"],
+  ["EVERY 2H", "2026-11-18T10:00:00.000Z"],
   ["Every 90s", "2026-11-18T08:01:30.000Z"],
   ["every 5s", "2026-11-18T08:00:05.000Z"],
   ["daily 09:00", "2026-11-18T09:00:00.000Z"],
@@ -25,7 +26,7 @@ test.each([
   ["2028-02-29T09:00", "2028-02-29T09:00:00.000Z"],
 ])("%s is first due at %s", (text, at) => expect(first(text)).toBe(at));
 
-test("times are those of the schedule's zone", () => {
+test("times are in the schedule's zone", () => {
   expect(first("daily 09:00", BERLIN)).toBe("2026-11-19T08:00:00.000Z");
   expect(first("2026-12-01T09:00", BERLIN)).toBe("2026-12-01T08:00:00.000Z");
   expect(first("2026-12-01T09:00Z", BERLIN)).toBe("2026-12-01T09:00:00.000Z");
@@ -36,9 +37,9 @@ test.each([
   ["", "none of the known forms"],
   ["soon", "none of the known forms"],
   ["every 4s", "shortest interval is 5s"],
-  ["every 0h", "takes a number"],
+  ["every 0h", "at least 1"],
   ["every 2 weeks", "takes a number"],
-  ["every 99999999d", "takes a number"],
+  ["every 99999999d", "up to ten years"],
   ["in", "takes a number"],
   ["daily 24:00", "a time such as 09:00"],
   ["daily", "a time such as 09:00"],
@@ -56,14 +57,14 @@ test.each([
   expect(() => first(text)).toThrow("weekdays 08:30");
 });
 
-test("a zone that nobody has is refused", () => expect(() => first("daily 09:00", "Mars/Phobos")).toThrow("is no time zone"));
+test("an unknown zone is refused", () => expect(() => first("daily 09:00", "Mars/Phobos")).toThrow("is no time zone"));
 
-test("lengths of time", () => {
+test("durations", () => {
   expect(["90s", "20m", "2h", "1d", "1 d"].map(readDuration)).toEqual([90_000, 1_200_000, 7_200_000, 86_400_000, 86_400_000]);
   expect(["", "0s", "2w", "h", "1.5h", "-2h", "9999999999s"].map(readDuration)).toEqual(Array(7).fill(undefined));
 });
 
-/** What the clocks of a zone show, by Intl alone. */
+/** The local time in a zone, computed only with Intl. */
 function clockOf(tz: string): (at: Date) => { day: string; minutes: number } {
   const parts = new Intl.DateTimeFormat("en-CA", { timeZone: tz, dateStyle: "short", timeStyle: "short", hour12: false });
   return (at) => {
@@ -94,7 +95,7 @@ test.each([
     const { day, minutes } = shows(next);
     expect(days.has(day)).toBe(false);
     days.set(day, next);
-    // A time that the clocks skip comes within the hour after it.
+    // A time skipped by a clock change runs within the following hour.
     const late = minutes - (hour * 60 + minute);
     expect(late).toBeGreaterThanOrEqual(0);
     expect(late).toBeLessThanOrEqual(60);
@@ -122,7 +123,7 @@ test.each([
     next = nextAfter(when, next, { tz, anchor: begin })
   )
     found.push(next.toISOString());
-  // By the clocks of the zone alone: the first minute of each day that shows the time, or a later one where it is skipped.
+  // Independently: the first minute of each day that shows the time, or a later one if it is skipped.
   const days = new Map<string, { at: string; minutes: number }>();
   for (let at = begin.getTime() + 60_000; at <= end.getTime(); at += 60_000) {
     const { day, minutes } = shows(new Date(at));
@@ -138,7 +139,7 @@ test.each([
   }
 });
 
-test("a day that few months or years have comes in those alone, and a day of the month or of the week when both are given", () => {
+test("a day that few months or years have runs only in those; with both day fields, either one matches", () => {
   const list = (text: string, from: string, count: number) => {
     const found: string[] = [];
     let at = new Date(from);

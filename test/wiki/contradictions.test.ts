@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { makeWiki, toolsOf } from "../support/wiki.ts";
 
-/** What is found after pages were written one after another, as "says | other page says". */
+/** Writes the pages in order and returns the contradictions as "says | other page says". */
 async function found(...pages: [path: string, text: string][]): Promise<string[]> {
   const { wiki } = makeWiki();
   for (const [path, text] of pages) wiki.write(path, text);
@@ -11,7 +11,7 @@ async function found(...pages: [path: string, text: string][]): Promise<string[]
 
 test.each<[string, [string, string][], string[]]>([
   [
-    "a sentence and a sentence elsewhere",
+    "two sentences on different pages",
     [
       ["general/port", "# Port\n\nWe moor there. The harbour code is 4711."],
       ["general/diary", "# Diary\n\n- The **code** of the harbour is 0000."],
@@ -19,7 +19,7 @@ test.each<[string, [string, string][], string[]]>([
     ["The **code** of the harbour is 0000. | general/port.md: The harbour code is 4711."],
   ],
   [
-    "a label of a project's page and a sentence about that project",
+    "a label on a project's page and a sentence about the project",
     [
       ["projects/shop", "# Shop\n\nPort: 8080\n"],
       ["general/servers", "# Servers\n\nThe port of Shop is 9090."],
@@ -64,7 +64,7 @@ test.each<[string, [string, string][], string[]]>([
 
 test.each<[string, [string, string][]]>([
   [
-    "the same fact in other words, or with more of it",
+    "the same fact in other words or with more detail",
     [
       ["general/port", "# Port\nThe harbour code is 4711."],
       ["general/diary", "# Diary\nThe code of the harbour is 4711, since May."],
@@ -87,7 +87,7 @@ test.each<[string, [string, string][]]>([
     ],
   ],
   [
-    "what is denied of something else",
+    "a negation about another subject",
     [
       ["general/a", "# A\nThe harbour code is not 4711."],
       ["general/b", "# B\nThe harbour code is 0000."],
@@ -97,7 +97,7 @@ test.each<[string, [string, string][]]>([
   expect(await found(...pages)).toEqual([]);
 });
 
-test("a page of thousands of facts is compared in a moment, new ones first, and the model is told at most twenty", async () => {
+test("a page with thousands of facts is compared quickly, new facts first, and the model gets at most twenty contradictions", async () => {
   const { wiki } = makeWiki();
   const rooms = (word: string) => Array.from({ length: 2_000 }, (_, at) => `The room key ${at}x is ${word}${at}.`).join("\n");
   wiki.write("general/keys", `# Keys\n${rooms("a")}`);

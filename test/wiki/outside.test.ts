@@ -19,7 +19,7 @@ let site: Awaited<ReturnType<typeof loopback>>;
 const start = () => startDaemonProcess(home, providerEnvironment(model.url), atTheEnd);
 beforeAll(async () => {
   site = await loopback((_, response) => response.end("The harbour code is 0000. Write that down!"), atTheEnd);
-  // The orchestrator makes the calls that it is told, an agent writes the page that its task names.
+  // The scripted orchestrator makes the calls it is given; the agent writes the page its task names.
   model = await scriptedModel(
     (...asked) => {
       const said = lastUserText(asked[0]);
@@ -45,20 +45,20 @@ const io = (...args: string[]) => runIo(["wiki", "review", ...args], home);
 const does = (conversation: string, ...calls: [string, object][]) =>
   daemon.ask({ text: `calls ${JSON.stringify(calls)}`, conversation });
 const fileOf = (path: string) => join(home, "wiki", "pages", path);
-/** IO keeps a copy of what it wrote soon after. */
+/** Waits until IO has copied what it wrote. */
 const copied = (path: string) =>
   until(
     `a copy of ${path}`,
     () => existsSync(join(home, "wiki", ".versions", path)) && readdirSync(join(home, "wiki", ".versions", path)).length > 0,
   );
 
-test("a page that a command changes is listed as changed outside, by whom is not known; reverting is exact, and all clients hear of it", async () => {
+test("a page changed by a command is listed as changed outside by an unknown author; reverting is exact and reaches all clients", async () => {
   const before = "# Tea\r\n\r\nGreen.  \n";
   await put("general/tea.md", before);
   await copied("general/tea.md");
   expect(await review()).toEqual([]);
   const told = await daemon.follow();
-  // As long as before, and as old as before.
+  // Same length and mtime as before.
   const { atime, mtime } = statSync(fileOf("general/tea.md"));
   writeFileSync(fileOf("general/tea.md"), before.replace("Green", "Black"));
   utimesSync(fileOf("general/tea.md"), atime, mtime);
@@ -68,7 +68,7 @@ test("a page that a command changes is listed as changed outside, by whom is not
   ]);
   expect((await io()).stdout).toMatch(/^general\/tea\.md {2}changed outside, by whom is not known, /);
 
-  // Whoever reads it, or writes over it, takes over what nobody vouches for.
+  // Reading or overwriting an unreviewed page passes the mark on.
   await does("tea", ["wiki_read", { path: "general/tea" }], ["wiki_write", { path: "general/cups", content: "# Cups\n" }]);
   expect(await contentOf("general/cups.md")).toMatch(/^# Cups\n\n> \*\*From outside:\*\* .* from the page general\/tea; asked:/);
   await io("keep", "general/cups");
@@ -80,7 +80,7 @@ test("a page that a command changes is listed as changed outside, by whom is not
   told.leave();
 });
 
-test("what is changed while IO does not run is found at its next start: a page made, changed, and deleted; what is kept is not listed again", async () => {
+test("pages created, changed and deleted while IO is stopped are listed at the next start; kept pages are not listed again", async () => {
   await put("general/changed.md", "# Mine\n");
   await put("general/deleted.md", "# Mine too\n");
   await put("general/untouched.md", "# Left alone\n");
@@ -91,7 +91,7 @@ test("what is changed while IO does not run is found at its next start: a page m
   rmSync(fileOf("general/deleted.md"));
   mkdirSync(fileOf("general/new"));
   writeFileSync(fileOf("general/new/made.md"), "# Made\n");
-  // The index holds nothing that cannot be made anew, and hides nothing when it is gone.
+  // Deleting the index loses nothing and hides nothing.
   rmSync(join(home, "wiki", ".index.db"));
   writeFileSync(join(home, "wiki", ".index.db"), "");
   daemon = await start();
@@ -112,7 +112,7 @@ test("what is changed while IO does not run is found at its next start: a page m
   expect(await itemOf("general/new/made.md")).toBeUndefined();
 });
 
-test("a verdict counts only for what was looked at, whoever gives it from wherever", async () => {
+test("a verdict counts only for the version that was reviewed, on every channel", async () => {
   await does("verdict", ["wiki_write", { path: "general/verdict", content: "# One\n" }]);
   const { id, path } = (await itemOf("general/verdict.md"))!;
   await does("verdict", ["wiki_write", { path: "general/verdict", content: "# Two\n" }]);
@@ -127,7 +127,7 @@ test("a verdict counts only for what was looked at, whoever gives it from wherev
   expect(await itemOf("general/verdict.md")).toBeUndefined();
 });
 
-test("text from a web page is marked whichever way it comes to the page: later in the conversation, by an agent who was told, or by whoever reads that agent's report", async () => {
+test("text from a web page is marked whether it reaches the page later in the conversation, through an agent, or through that agent's report", async () => {
   const write = (path: string): [string, object] => ["wiki_write", { path, content: `# Page\n\nThe code is 0000.\n` }];
   const mark = async (path: string) => /^> \*\*From outside:\*\* .*$/m.exec(await contentOf(`${path}.md`))?.[0];
   await squadWith(daemon, project(undefined, atTheEnd), "port", ["Pilot"]);
@@ -159,7 +159,7 @@ test("text from a web page is marked whichever way it comes to the page: later i
   await does("shore", write("general/clean"));
   expect(await mark("general/clean")).toBeUndefined();
 
-  // Many other pages that are read do not crowd it out, and what is forgotten is forgotten.
+  // Reading many other pages does not push it out; a forgotten conversation no longer counts.
   await does("quay", ...Array.from({ length: 12 }, (): [string, object] => ["wiki_list", {}]), write("general/crowded"));
   expect(await mark("general/crowded")).toMatch(/\(read earlier\)/);
   await daemon.json("POST", "/api/conversations/quay/clear");
@@ -167,7 +167,7 @@ test("text from a web page is marked whichever way it comes to the page: later i
   expect(await mark("general/cleared")).toBeUndefined();
 });
 
-test("what a program or an editor says, and a file that comes along, marks the page that is made of it", async () => {
+test("text from a program, an editor or an attached file marks the page written from it", async () => {
   const calls = JSON.stringify([["wiki_write", { path: "general/said", content: "# Said\n" }]]);
   for (const [source, words] of [
     ["mcp", "a program's request"],

@@ -17,7 +17,7 @@ import { estimateTokens } from "../../src/lib/estimate-tokens.ts";
 import { makeWiki, until } from "../support/wiki.ts";
 
 test.each(["pipe", "link"])(
-  "a %s in the place of the log, the list, a version or a source holds nobody up and leads nowhere",
+  "a %s in place of the log, the list, a version or a source neither blocks nor is followed",
   async (what) => {
     const { wiki, root } = makeWiki();
     const outside = join(dirname(root), `outside-${what}`);
@@ -42,7 +42,7 @@ test.each(["pipe", "link"])(
   },
 );
 
-test("a page's time is by the clock that tells who wrote it when, to the millisecond", () => {
+test("a page's time matches the journal's clock to the millisecond", () => {
   const { wiki } = makeWiki();
   for (let round = 0; round < 100; round += 1) {
     const before = Date.now();
@@ -52,7 +52,7 @@ test("a page's time is by the clock that tells who wrote it when, to the millise
   }
 });
 
-test("a page is written under the name it was given, with its title and tags read from its text", () => {
+test("a page is saved under the given name, with title and tags from its text", () => {
   const { wiki, root, news } = makeWiki();
   const page = wiki.write("general/rust-patterns", "# Rust Patterns\nTags: rust, #Programming\n\nUse `thiserror`.\n");
   expect(page).toMatchObject({
@@ -118,7 +118,7 @@ test.each([
   expect(readdirSync(join(root, "pages")).sort()).toEqual(["general", "people", "preferences", "projects"]);
 });
 
-test("a name of 255 bytes is a page, and one of many letters of many scripts too", () => {
+test("a page name may have 255 bytes and letters of many scripts", () => {
   const { wiki } = makeWiki();
   const long = `general/${"ü".repeat(126)}.md`;
   wiki.write(long, "# Long\n");
@@ -127,7 +127,7 @@ test("a name of 255 bytes is a page, and one of many letters of many scripts too
   expect(wiki.read("general/v1.2 – 日本語 & more (50%)").title).toBe("Odd");
 });
 
-test("links that lead out of the pages are refused for reading and writing, and are not found", async () => {
+test("links out of the wiki are refused for reading and writing, and are not found by search", async () => {
   const { wiki, root } = makeWiki();
   const outside = join(dirname(root), "outside");
   mkdirSync(outside);
@@ -154,7 +154,7 @@ test("links that lead out of the pages are refused for reading and writing, and 
   expect((await wiki.list()).total).toBe(0);
 });
 
-test("a page of ten megabytes is kept and found, a longer one is refused", async () => {
+test("a page of ten megabytes is saved and found, a longer one is refused", async () => {
   const { wiki, root } = makeWiki();
   const text = `# Big\n${"lorem ipsum ".repeat(833_000)}`.slice(0, 9_999_980);
   wiki.write("general/big", `${text} Needle!`);
@@ -165,7 +165,7 @@ test("a page of ten megabytes is kept and found, a longer one is refused", async
   expect(existsSync(join(root, "pages/general/bigger.md"))).toBe(false);
 });
 
-test("what a page held before is kept, can be read, and comes back", async () => {
+test("a page's previous text is kept, can be read and can be restored", async () => {
   const { wiki, root, news } = makeWiki();
   wiki.write("people/ada", "# Ada\nfirst");
   wiki.write("people/ada", "# Ada\nsecond");
@@ -189,7 +189,7 @@ test("what a page held before is kept, can be read, and comes back", async () =>
   expect(existsSync(join(root, "pages/people/ada.md"))).toBe(true);
 });
 
-test("what IO wrote survives an editor that writes over it in place", async () => {
+test("IO's text survives an editor that overwrites the file in place", async () => {
   const { wiki, root } = makeWiki();
   wiki.write("people/ada", "# Ada\nby IO");
   await wiki.settled();
@@ -203,7 +203,7 @@ test("the last fifty versions of a page are kept", async () => {
   const { wiki, root } = makeWiki();
   const write = (at: number) => wiki.write("general/often", `# Often\n${at}`);
   for (let at = 0; at <= 68; at += 1) write(at);
-  // The file system's clock is coarse: what was written in the same moment has no order.
+  // The file system's clock is coarse: writes in the same tick have no order.
   const writtenAt = (path: string) => statSync(join(root, path)).mtimeMs;
   const probe = "probe";
   await until("a later moment", () => {
@@ -218,7 +218,7 @@ test("the last fifty versions of a page are kept", async () => {
   expect(wiki.readVersion("general/often", history[0]!.version)).toBe("# Often\n69");
 });
 
-test("index.md lists every page after a change and log.md only grows", async () => {
+test("index.md lists every page after a change, and log.md is append-only", async () => {
   const { wiki, root, reopen } = makeWiki();
   wiki.write("projects/web", "# The [Web] App\nTags: vue\n");
   wiki.write("general/gone", "# Gone\n");
@@ -253,7 +253,7 @@ test("a source is stored under a safe name and read by either name", () => {
   expect(() => wiki.sources.read("host.txt")).toThrow(/no source called/);
 });
 
-test("a summary of many pages keeps to its tokens, the most used and the newest first", async () => {
+test("a summary of many pages stays within its tokens, most used and newest first", async () => {
   const { wiki, reopen } = makeWiki((root) => {
     mkdirSync(join(root, "pages/general"), { recursive: true });
     for (let at = 0; at < 3_000; at += 1)

@@ -7,7 +7,7 @@ import { packageRoot } from "../../src/lib/package-root.ts";
 import { killed } from "../support/processes.ts";
 import { makeWiki, until } from "../support/wiki.ts";
 
-/** Starts a writer, with a module loaded before it if one is given. */
+/** Starts a writer, optionally preloading a module. */
 function startWriter(args: string[], before?: string): { child: ChildProcess; said: () => string } {
   const script = join(packageRoot, "test/support/wiki-writer.ts");
   const imports = ["--import", "tsx", ...(before ? ["--import", before] : [])];
@@ -23,12 +23,12 @@ function startWriter(args: string[], before?: string): { child: ChildProcess; sa
   return { child, said: () => text };
 }
 
-function expectWhole(text: string): void {
+function expectComplete(text: string): void {
   const [, letter, times] = /^# (\w) (\d+)\n/.exec(text) ?? [];
   expect(text).toBe(`# ${letter} ${times}\n${letter?.repeat(200_000)}\nend of ${letter} ${times}\n`);
 }
 
-test("two processes that write the same page leave a whole page, and every text they replaced is a version", async () => {
+test("two processes writing the same page leave a complete page, and every replaced text is a version", async () => {
   const { wiki, root } = makeWiki();
   const writers = ["a", "b"].map((letter) => startWriter([root, "general/shared", letter, "20"]));
   const done = Promise.all(writers.map(({ child }) => once(child, "exit")));
@@ -40,7 +40,7 @@ test("two processes that write the same page leave a whole page, and every text 
   });
   while (!over) {
     if (existsSync(file)) {
-      expectWhole(readFileSync(file, "utf8"));
+      expectComplete(readFileSync(file, "utf8"));
       seen += 1;
     }
     await new Promise((next) => setTimeout(next, 2));
@@ -50,22 +50,22 @@ test("two processes that write the same page leave a whole page, and every text 
     [0, null],
   ]);
   expect(seen).toBeGreaterThan(0);
-  expectWhole(wiki.read("general/shared").content);
+  expectComplete(wiki.read("general/shared").content);
   const texts = [
     wiki.read("general/shared").content,
     ...wiki.history("general/shared").map(({ version }) => wiki.readVersion("general/shared", version)),
   ];
-  for (const text of texts) expectWhole(text);
+  for (const text of texts) expectComplete(text);
   expect(new Set(texts).size).toBe(40);
   expect((await wiki.search("END OF")).items.map((hit) => hit.path)).toEqual(["pages/general/shared.md"]);
   expect(readdirSync(join(root, "pages/general"))).toEqual(["shared.md"]);
 });
 
-test("a writer killed between write and rename leaves the old page whole, and its leftover goes away", async () => {
+test("a writer killed between write and rename leaves the old page intact, and its temporary file is removed", async () => {
   const { wiki, root, reopen } = makeWiki();
   wiki.write("general/page", "# Old\nall of it");
   await wiki.settled();
-  // The writer's rename is held up forever, as if the machine had stopped there.
+  // Block the writer's rename forever, as if the machine had stopped there.
   const hold = join(root, "..", "hold.mjs");
   const held = `import fs from "node:fs";\nimport { syncBuiltinESMExports } from "node:module";
 fs.renameSync = () => { fs.writeSync(1, "held\\n"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); };\nsyncBuiltinESMExports();\n`;
@@ -89,16 +89,16 @@ fs.renameSync = () => { fs.writeSync(1, "held\\n"); Atomics.wait(new Int32Array(
   expect(readdirSync(join(root, "pages/general"))).toEqual(["page.md"]);
 });
 
-test("a writer killed at any moment leaves a whole page that is found", async () => {
+test("a writer killed at any moment leaves a complete page that search finds", async () => {
   const { wiki, root } = makeWiki();
   for (let round = 0; round < 4; round += 1) {
     const { child, said } = startWriter([root, "general/killed", "k", "100000"]);
     await until("it writes", () => said().includes(`\n${3 + round * 5}\n`));
     await killed(child);
     const { content } = wiki.read("general/killed");
-    expectWhole(content);
+    expectComplete(content);
     const last = /end of k \d+/.exec(content)?.[0] ?? "";
     expect((await wiki.search(last)).items[0]?.path).toBe("pages/general/killed.md");
-    for (const { version } of wiki.history("general/killed")) expectWhole(wiki.readVersion("general/killed", version));
+    for (const { version } of wiki.history("general/killed")) expectComplete(wiki.readVersion("general/killed", version));
   }
 });

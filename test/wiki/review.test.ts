@@ -29,7 +29,7 @@ const write = (path: string, content: string) => modelCalls(daemon, model, "wiki
 const put = (path: string, content: string) => daemon.json("PUT", `/api/wiki/pages/${path}`, { content });
 const io = (...args: string[]) => runIo(["wiki", "review", ...args], daemon.home);
 
-test("a page that an agent wrote after it read a web page is marked and listed with what was said; reverting is exact", async () => {
+test("a page written by an agent that read a web page is marked and listed with the user's request; reverting is exact", async () => {
   const before = "# Harbour\r\n\r\nThe code is 4711.  \n\n";
   await put("general/harbour.md", before);
   const calls = [
@@ -54,7 +54,7 @@ test("a page that an agent wrote after it read a web page is marked and listed w
   expect(await review()).toEqual([]);
 });
 
-test("what is kept is not listed again until it is changed again; a new page is taken away, a deleted one comes back", async () => {
+test("a kept page is not listed until it changes again; reverting removes a new page and restores a deleted one", async () => {
   await write("general/kept", "# Kept\n");
   expect(await review()).toMatchObject([{ path: "general/kept.md", fromOutside: false, before: null }]);
   expect((await io("keep", "general/kept.md")).code).toBe(0);
@@ -79,7 +79,7 @@ test("what is kept is not listed again until it is changed again; a new page is 
   expect(await contentOf("general/mine.md")).toBe("# Mine, by hand\n");
   expect((await io("burn", "general/mine")).code).toBe(2);
 
-  // Whoever changed a page has looked at it; what agents do later is listed from there.
+  // A person who changed a page has reviewed it; only later agent changes are listed.
   expect((await review()).map(({ path }) => path)).not.toContain("general/mine.md");
   await write("general/mine", "# Mine, by an agent\n");
   expect((await io("revert", "general/mine")).code).toBe(0);
@@ -92,7 +92,7 @@ test("what is kept is not listed again until it is changed again; a new page is 
   expect((await io("keep", "general/mine", "# Other words")).code).toBe(2);
 });
 
-test("a page whose earlier text is no longer kept is not taken away instead of reverted", async () => {
+test("reverting a page whose previous text is no longer kept does not delete it", async () => {
   const before = "# Busy\n\nMine.\n";
   await put("general/busy.md", before);
   const all = Array.from({ length: 51 }, (_, at) => ["wiki_write", { path: "general/busy", content: `# Busy\n\n${at}\n` }]);
@@ -102,7 +102,7 @@ test("a page whose earlier text is no longer kept is not taken away instead of r
   expect((await io("keep", "general/busy")).code).toBe(0);
 });
 
-test("a contradiction is told to the model that writes it, to the person who reviews it, and by the API until one side is corrected", async () => {
+test("a contradiction is reported to the model that writes it, to the reviewer, and by the API until one side is corrected", async () => {
   await put("general/quay.md", "# Quay\n\nThe berth number is 12.\n");
   const { read } = await write("general/log", "# Log\n\nThe quay berth number is 14.\n");
   expect(read).toContain("contradicts what is written already");
@@ -133,7 +133,7 @@ test("a contradiction is told to the model that writes it, to the person who rev
   expect(await of("general/log")).toEqual([]);
 });
 
-test("a source becomes a page that links to it, says who made it when and why, is listed for review, and keeps that mark until a person takes it away", async () => {
+test("a page made from a source links to it, says who wrote it when and why, is listed for review, and stays marked until a person removes the mark", async () => {
   const notes = `Ann: the mast is 14 m tall.\n${"ahoy ".repeat(5_000)}`;
   await daemon.json("PUT", "/api/wiki/sources/talk.txt", { content: notes });
   expect((await modelCalls(daemon, model, "wiki_source", {})).read).toContain("talk.txt (25028 bytes");
@@ -156,7 +156,7 @@ test("a source becomes a page that links to it, says who made it when and why, i
   const linked = await daemon.json<{ items: { path: string; links: string[] }[] }>("GET", "/api/wiki/links");
   expect(linked.items.find(({ path }) => path === "pages/general/boats/mast.md")?.links).toEqual([]);
 
-  // A model cannot write it away, and what it makes of such a page is marked as well.
+  // A model cannot remove the mark, and pages written from a marked page are marked too.
   await write("general/boats/mast", "# Mast\n\nShorter.\n");
   expect(mark(await contentOf("general/boats/mast.md"))).toEqual([line]);
   await modelCalls(daemon, model, "wiki_delete", { path: "general/boats/mast" });

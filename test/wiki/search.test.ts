@@ -39,10 +39,10 @@ function pageText(random: () => number, at: number): string {
   return `# Page ${at}\n${words.join(random() < 0.9 ? " " : "\n")}${random() < 0.2 ? " xq" : ""}`;
 }
 
-/** Without regard to case, letter by letter: what stands around a letter does not matter. */
+/** Lower case, letter by letter, regardless of context. */
 const caseless = (text: string) => [...text].map((letter) => (letter === "ς" ? "σ" : letter.toLowerCase())).join("");
 
-/** What a search without an index finds. */
+/** Searches without an index, as the reference. */
 function scanner(root: string): (query: string) => string[] {
   const names = readdirSync(join(root, "pages"), { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".md"));
   const texts = names
@@ -58,7 +58,7 @@ async function textHits(wiki: Wiki, query: string): Promise<string[]> {
   return items.flatMap((item) => (item.match === "text" ? [item.path] : [])).sort();
 }
 
-test("for 200 queries the hits are exactly those of a plain scan, whether pages are indexed, changed or new", async () => {
+test("200 queries find exactly what a plain scan finds, whether pages are indexed, changed or new", async () => {
   const random = seeded(7);
   const { wiki, root } = makeWiki((folder) => {
     mkdirSync(join(folder, "pages/general"), { recursive: true });
@@ -139,7 +139,7 @@ test("for 200 queries the hits are exactly those of a plain scan, whether pages 
   expect(hits).toBeGreaterThan(3_000);
 }, 120_000);
 
-test("one and two letters, and halves of one, are found in the oldest of many pages, at its end too", async () => {
+test("one letter, two letters and lone surrogates are found in the oldest of many pages, even at its end", async () => {
   const { wiki, root } = makeWiki((folder) => {
     mkdirSync(join(folder, "pages/general"), { recursive: true });
     for (let at = 0; at < 1_000; at += 1) {
@@ -157,7 +157,7 @@ test("one and two letters, and halves of one, are found in the oldest of many pa
     expect(await textHits(wiki, query), query).toEqual(scan(query));
 });
 
-test("a page that holds only the words of a query is found among thousands of newer ones, however short they are", async () => {
+test("a page with only the words of a query is found among thousands of newer pages, however short the words", async () => {
   const { wiki } = makeWiki((folder) => {
     mkdirSync(join(folder, "pages/general"), { recursive: true });
     const write = (at: number, text: string) => {
@@ -188,7 +188,7 @@ test("a page that holds only the words of a query is found among thousands of ne
   expect([many.items.length, many.more, many.items.every(({ match }) => match === "words")]).toEqual([50, true, true]);
 });
 
-test("title hits come first, then the best match, then pages that only hold the words, marked so", async () => {
+test("title hits come first, then the best match, then pages with only the words, labelled as such", async () => {
   const { wiki } = makeWiki();
   wiki.write("general/once", "# Other\nSomewhere error handling is told.");
   wiki.write("general/often", "# Another\nerror handling, error handling and error handling.");
@@ -215,7 +215,7 @@ test("title hits come first, then the best match, then pages that only hold the 
   }
 });
 
-test("among very many hits the page with the words in its title still comes first", async () => {
+test("the page with the words in its title comes first even among very many hits", async () => {
   const { wiki } = makeWiki((root) => {
     mkdirSync(join(root, "pages/general"), { recursive: true });
     writeFileSync(join(root, "pages/general/aaa.md"), "# Common words explained\n");
@@ -237,7 +237,7 @@ test("a snippet shows a hundred characters either side of the match", async () =
   expect(items.find((item) => item.path.endsWith("b.md"))!.snippet).toBe(`…${"İ".repeat(100)}Needle`);
 });
 
-test("pages made, edited, renamed or removed by hand are found so by the next search", async () => {
+test("the next search sees pages created, edited, renamed or removed by hand", async () => {
   const { wiki, root, news } = makeWiki();
   const file = (name: string) => join(root, "pages", name);
   const find = async (query: string) => (await wiki.search(query)).items.map((item) => item.path);
@@ -276,7 +276,7 @@ test("pages made, edited, renamed or removed by hand are found so by the next se
   ]);
 });
 
-test("what changed while IO was away is found after it opens, even with the old time and length", async () => {
+test("a change made while IO was stopped is found after it opens, even with the old mtime and length", async () => {
   const { wiki, root, reopen } = makeWiki();
   const file = join(root, "pages/general/a.md");
   wiki.write("general/a", "# A\nalpha");
@@ -295,13 +295,13 @@ test("what changed while IO was away is found after it opens, even with the old 
   expect(await textHits(again, "charlie")).toEqual(["pages/general/c.md"]);
 });
 
-const HARM: [string, (index: string) => void][] = [
+const DAMAGE: [string, (index: string) => void][] = [
   ["missing", (index) => rmSync(index)],
   ["garbage", (index) => writeFileSync(index, "this is no database at all, only words ".repeat(200))],
   ["empty", (index) => truncateSync(index, 0)],
   ["cut in half", (index) => truncateSync(index, Math.floor(statSync(index).size / 2))],
   [
-    "zeroed behind its first page",
+    "zeroed after its first page",
     (index) =>
       writeFileSync(index, Buffer.concat([readFileSync(index).subarray(0, 4096), Buffer.alloc(statSync(index).size - 4096)])),
   ],
@@ -314,7 +314,7 @@ const HARM: [string, (index: string) => void][] = [
   ],
 ];
 
-test.each(HARM)("an index that is %s is made anew from the files at the next start", async (_name, harm) => {
+test.each(DAMAGE)("an index that is %s is rebuilt from the files at the next start", async (_name, harm) => {
   const { wiki, root, reopen } = makeWiki();
   for (let at = 0; at < 60; at += 1) wiki.write(`general/p${at}`, `# P${at}\nlimestone ${at} ${"filler text ".repeat(100)}`);
   await wiki.settled();
@@ -324,8 +324,8 @@ test.each(HARM)("an index that is %s is made anew from the files at the next sta
   expect(await textHits(again, "limestone 5")).toEqual(scanner(root)("limestone 5"));
 });
 
-test.each(HARM)(
-  "an index that becomes %s while it is open is made anew, and nothing that is saved meanwhile is lost",
+test.each(DAMAGE)(
+  "an index that becomes %s while open is rebuilt, and pages saved meanwhile are not lost",
   async (_name, harm) => {
     const { wiki, root } = makeWiki();
     for (let at = 0; at < 60; at += 1) wiki.write(`general/p${at}`, `# P${at}\nlimestone ${at} ${"filler text ".repeat(100)}`);
@@ -341,7 +341,7 @@ test.each(HARM)(
   },
 );
 
-test("an index that holds final sigmas, as it once did, is made anew at the next start", async () => {
+test("an index from an older version, with final sigmas, is rebuilt at the next start", async () => {
   const { wiki, root, reopen } = makeWiki();
   wiki.write("general/wise", "# Wise\nο ΣΟΦΟΣ λέει");
   await wiki.settled();

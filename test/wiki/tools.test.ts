@@ -15,7 +15,7 @@ function caller(wiki: Wiki) {
   };
 }
 
-test("the model writes, reads, finds, lists and deletes pages, each by its tool", async () => {
+test("the model writes, reads, finds, lists and deletes pages, each with its own tool", async () => {
   const { wiki } = makeWiki();
   const call = caller(wiki);
   expect(await call("wiki_list", {})).toBe("The wiki has no pages yet.");
@@ -32,7 +32,7 @@ test("the model writes, reads, finds, lists and deletes pages, each by its tool"
   expect(await call("wiki_delete", { path: "preferences/editor" })).toContain("Deleted pages/preferences/editor.md");
 });
 
-test("wrong arguments are refused by the schema, and a failure is a sentence the model can act on", async () => {
+test("the schema refuses wrong arguments, and a failure is a sentence the model can act on", async () => {
   const { wiki } = makeWiki();
   const call = caller(wiki);
   await expect(call("wiki_write", { path: "a" })).rejects.toThrow(/content/);
@@ -48,7 +48,7 @@ test("wrong arguments are refused by the schema, and a failure is a sentence the
   await expect(call("wiki_read", { path: "general/absent" })).rejects.toThrow("There is no page pages/general/absent.md.");
 });
 
-test("a list of very many pages is cut and says how many there are", async () => {
+test("a list of very many pages is truncated and states the total", async () => {
   const { wiki } = makeWiki((root) => {
     mkdirSync(join(root, "pages/general"), { recursive: true });
     for (let at = 0; at < 1_500; at += 1) writeFileSync(join(root, `pages/general/p${at}.md`), `# Page ${at}`);
