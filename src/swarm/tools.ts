@@ -2,7 +2,8 @@ import { z } from "zod";
 import { indented, named, oneLine, quoted } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";
 import { asData } from "../lib/untrusted.ts";
-import type { Run } from "../protocol/runs.ts";
+import { isProof } from "../protocol/check-words.ts";
+import type { CheckEvidence, Run } from "../protocol/runs.ts";
 import { type Stateful, showState } from "../protocol/shown-state.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
 import { rewordMissingModels } from "./agents/models.ts";
@@ -90,6 +91,14 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
   ];
 }
 
+/** A check with how it ended, why if it did not simply pass, and what it proves. */
+function checkLine(check: CheckEvidence): string {
+  const { words } = showState({ kind: "check", check });
+  const why = check.why ? ` (${oneLine(check.why, 300)})` : "";
+  const worth = check.bound && isProof(check) ? "; it notices broken code" : "";
+  return `  ${markOf({ kind: "check", check })} ${named(check.command, 200)}: ${words}${why}${worth}`;
+}
+
 /** A run in a few lines: its status, what was not approved, where the result is, and its notes. */
 export function describeRun(run: Run): string {
   const phases = run.phases
@@ -111,13 +120,8 @@ export function describeRun(run: Run): string {
       ({ key, outcome, findings }) =>
         `  ${markOf({ kind: "review", outcome })} ${key}: ${outcome}${findings ? `: ${firstLine(findings)}` : ""}`,
     );
-  const failing = run.evidence
-    .filter(({ exitCode, tree }) => exitCode !== 0 && tree === run.tree)
-    .slice(-3)
-    .map(
-      (check) =>
-        `  ${markOf({ kind: "check", check })} ${named(check.command, 200)}: ${showState({ kind: "check", check }).words}`,
-    );
+  const onResult = run.evidence.filter(({ tree }) => tree === run.tree);
+  const checks = [...new Map(onResult.map((check) => [`${check.name}\n${check.command}`, check])).values()].map(checkLine);
   return [
     `${markOf({ kind: "run", status: run.status, outcome: run.outcome })} Run ${run.id}: ${run.status}${run.outcome && run.outcome !== run.status ? `, ${run.outcome}` : ""}${run.reason ? ` (${oneLine(run.reason, 1_000)})` : ""}`,
     `Issue: ${firstLine(run.issue)}`,
@@ -125,7 +129,7 @@ export function describeRun(run: Run): string {
     ...(models.length + instead.length > 0 ? [`Models: ${models.join(", ")}`.trim(), ...instead] : []),
     ...(streams.length > 0 ? ["Streams:", ...streams] : []),
     ...(open.length > 0 ? ["Not approved:", ...open] : []),
-    ...(failing.length > 0 ? ["Checks that failed:", ...failing] : []),
+    ...(checks.length > 0 ? ["Checks of the result:", ...checks] : []),
     ...(run.branch ? [`Branch: ${named(run.branch)}${run.applied ? " (applied)" : ""}`] : []),
     ...(run.repositories.length > 0
       ? [

@@ -51,7 +51,8 @@ test(`a run with two streams that is killed after every step ends in the same re
   const once = asked(whole.model.requests);
   const again = asked(model.requests);
   expect(new Set(again)).toEqual(new Set(once));
-  // A call may be in flight when a step of another stream, or a check, ends and the process dies: only such a call is asked again.
+  // When a step of another stream or a check ends and the process is killed, a call may be in flight: only such calls are
+  // repeated.
   const repeats = (lines: string[]) => lines.length - new Set(lines).size;
   const outsideStreams = (lines: string[]) => lines.filter((each) => !/^(engineer|eng-code-reviewer|tester)/.test(each));
   expect(again.length - once.length).toBeLessThanOrEqual(inFlight.length);

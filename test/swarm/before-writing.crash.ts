@@ -27,7 +27,7 @@ test("a run that is killed each time a step's work is done and not yet written d
     expect(killed.some((key) => kind.test(key))).toBe(true);
   const questions = asked(model.requests);
   expect(questions.length - new Set(questions).size).toBeLessThanOrEqual(inFlight.length);
-  // A check beside it may be what the process is killed for.
+  // The process may also be killed for a check that runs at the same time.
   const outsideStreams = inFlight.filter((stream) => stream === null).length;
   expect(questions.filter((each) => each.startsWith("pm:")).length).toBeLessThanOrEqual(1 + outsideStreams);
 }, 300_000);

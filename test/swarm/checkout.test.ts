@@ -9,7 +9,7 @@ import { git, makeProject } from "../support/swarm/index.ts";
 const RESULT = "swarm/r_1";
 const NOTES = "refs/swarm/r_1/applying";
 
-/** A checkout on main beside a branch with a result, and what a merge into the checkout says. */
+/** A checkout on main, a branch with a result, and a function that merges it into the checkout. */
 function scene(result: Record<string, string> = { "new.txt": "new\n", "a.txt": "a of the run\n" }) {
   const project = makeProject({ "a.txt": "a\n", "b.txt": "b\n", ".gitignore": "*.secret\n" });
   const base = git(project, "rev-parse", "HEAD");
@@ -29,7 +29,7 @@ function scene(result: Record<string, string> = { "new.txt": "new\n", "a.txt": "
   return { project, base, put, apply, read, git: (...words: string[]) => git(project, ...words) };
 }
 
-/** Everything in a checkout that is the user's: files, index, head, branches, and what git has begun. */
+/** Everything of the user's in a checkout: files, index, head, branches, and unfinished git operations. */
 function everythingOf(project: string): Record<string, string> {
   const has = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply", "index.lock"];
   return {
@@ -44,7 +44,7 @@ function everythingOf(project: string): Record<string, string> {
 
 const failing = (work: () => void) => expect(work).toThrow();
 
-/** A branch whose change to b.txt clashes with one on main. */
+/** A branch whose change to b.txt conflicts with one on main. */
 function clash({ put, git: run }: ReturnType<typeof scene>): void {
   run("switch", "-q", "-c", "theirs");
   put({ "b.txt": "b of theirs\n" }, "theirs");
@@ -183,7 +183,7 @@ test("a conflict is found beside the checkout; a result that goes beside the use
   expect(beside.git("for-each-ref", "refs/swarm")).toBe("");
 });
 
-/** Git is killed while it writes a file in the middle of the move, as when the machine or the daemon is. */
+/** Kills git while it writes a file in the middle of the move, as when the machine or the daemon dies. */
 function cutOff(at: ReturnType<typeof scene>): void {
   at.git("update-ref", `${NOTES}/from`, "main");
   at.git("update-ref", `${NOTES}/to`, RESULT);
@@ -192,7 +192,7 @@ function cutOff(at: ReturnType<typeof scene>): void {
   at.git("config", "filter.killer.smudge", "kill -9 $PPID");
   failing(() => at.git("merge", "-q", "--ff-only", RESULT));
   rmSync(join(at.project, ".git", "info", "attributes"));
-  // As old as it is when somebody comes back to it.
+  // The lock is as old as when somebody comes back to it.
   utimesSync(join(at.project, ".git", "index.lock"), new Date(0), new Date(0));
 }
 

@@ -37,7 +37,7 @@ interface Cleaned {
   removed: boolean;
 }
 
-/** A run that is stopped while its reviewer thinks, with work in its worktree. */
+/** Starts a run with work in its worktree, and interrupts it while its reviewer thinks. */
 async function interrupted({ project, env, model }: Scene): Promise<Run> {
   const asked = model.requests.length;
   const { stdout } = await swarm(["Hold it", "--json"], project, env, {
@@ -138,12 +138,12 @@ test("a clean that is killed in the middle of any deletion is ended by the next 
   const { id } = await interrupted(at);
   const before = [git(at.project, "rev-parse", "main"), git(at.project, "status", "--porcelain", "--", ":!doc")];
   const dies = join(packageRoot, "test", "support", "swarm", "dies.mjs");
-  // Without a daemon the command itself removes, and can be killed at it.
+  // Without a daemon, the command itself deletes, so it can be killed while it does.
   await endDaemonOf(at.home);
   let lives = 0;
   for (let last: number | null = null; last !== 0; lives += 1) {
     expect(lives).toBeLessThan(60);
-    // Each life gets one deletion further than none: what an earlier one has removed is not there to be removed again.
+    // Each process dies after at most two deletions. What an earlier one has deleted does not count again.
     const env = { ...at.env, NODE_OPTIONS: `--import ${dies}`, DIES_BEFORE: String(1 + (lives % 3)), DIES_WITHIN: at.home };
     ({ code: last } = await swarm(["clean", id, "--yes"], at.project, env));
   }

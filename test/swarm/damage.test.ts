@@ -22,7 +22,7 @@ const FILES = {
   ...{ "d.txt": "d\n", "e.txt": "e\n", "f.txt": "f\n", "*.txt": "star\n", ":(top)x": "magic\n", "two\nlines.txt": "two\n" },
 };
 
-/** A run in a project with a submodule. */
+/** Runs on a project with a submodule. */
 async function runWith(checks: string[], script?: Script) {
   const library = makeProject({ "lib.txt": "library\n" });
   const at = await startSwarm({

@@ -226,7 +226,7 @@ test("the shipped pipelines are valid, and the schema for editors is the one the
   expect(schema).toEqual(JSON.parse(JSON.stringify(pipelineJsonSchema(PHASE_KINDS))));
 });
 
-/** The file as the original's documentation prints it. */
+/** The file as printed in the documentation of the original program. */
 const BARE = `# Models (overridable via PRIMARY_MODEL / REVIEW_MODEL env vars)
 primaryModel: claude-opus-4-6-fast
 reviewModel: gpt-5.2-codex

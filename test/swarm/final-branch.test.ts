@@ -150,7 +150,7 @@ test("a run that is killed before and after its branch gets its last commits end
   expect(await live(kill("step.finished", "run/commits"))).toMatchObject({ signal: "SIGKILL" });
   const branch = `swarm/${runOf(home).row!.id}`;
   expect(log(project, `main..${branch}`).length).toBeGreaterThan(1);
-  // As if it had been cut off a moment later, with one ref moved and not the other.
+  // As if it had been killed a moment later, with only one of the two refs moved.
   git(project, "update-ref", `refs/${branch}/history`, branch);
   expect(await live(kill("step.started", "run/summary"))).toMatchObject({ signal: "SIGKILL" });
   const commit = git(project, "rev-parse", branch);

@@ -14,7 +14,7 @@ afterAll(end);
 let disk: SmallDisk;
 let harness: Harness;
 let hear: (news: News) => void = () => undefined;
-/** Who is asked in a run that nothing disturbs. */
+/** The roles that are asked in an undisturbed run. */
 let usually: string[];
 
 beforeAll(async () => {
@@ -35,13 +35,13 @@ async function run(): Promise<Run> {
   return (await swarm.start({ projectPath: project, issue: "Add it", settings })).finished;
 }
 
-/** Leaves no room at the moment when a step is told, and makes room again once that was felt. */
+/** Fills the disk when a step event arrives, and frees it once the run has been affected. */
 function fillAt(type: "step.started" | "step.finished", step: string): () => boolean {
   let filled = false;
   hear = (news) => {
     if (filled || news.type !== type || !news.data.key.startsWith(step)) return;
     filled = true;
-    // At once: the run goes on with the next line.
+    // Synchronously, because the run continues immediately.
     spawnSync("dd", ["if=/dev/zero", `of=${disk.ballast}`, "bs=4k"]);
     const { runId } = news.data;
     const felt = () => harness.log().some((line) => line.includes("goes on when it can") && line.includes(runId));
@@ -50,17 +50,17 @@ function fillAt(type: "step.started" | "step.finished", step: string): () => boo
   return () => filled;
 }
 
-/** On a full disk the database then takes what it needs from pages that it has already. */
+/** Frees pages inside the database, so that it can still write on a full disk. */
 const leaveRoomInDatabase = () =>
   harness.store.db.exec("CREATE TABLE room (x); INSERT INTO room VALUES (zeroblob(6000000)); DROP TABLE room");
 
-/** Steps after which, or in which, something is written that is no answer of a model. */
+/** Steps around which something other than a model's answer is written. */
 const BETWEEN = [
   ...["run/base", "spec/draft:pm", "spec/review:pm-reviewer/1", "decompose/tasks:pm/1", "implement/stream-1/open"],
   ...["implement/stream-1/commit/1", "implement/stream-1/checks/", "implement/stream-1/qa:tester/1/tidy", "implement/turn/1"],
   ...["implement/stream-1/merge/1", "implement/result", "run/commits"],
 ];
-/** All of them take minutes. */
+/** Running all of them takes minutes. */
 const CUTS: ["nowhere" | "only to the database", "step.started" | "step.finished", string][] = isWhole
   ? BETWEEN.flatMap((step) => [
       ["nowhere", "step.started", step],

@@ -10,7 +10,7 @@ import { temporaryFolder } from "../support/home.ts";
 import { startSwarm, task } from "../support/swarm/index.ts";
 import { split, YAML } from "../support/swarm/streams.ts";
 
-/** A store that tells what it was given to write without waiting for the disk. */
+/** A store that reports which writes do not wait for the disk. */
 function watchedStore() {
   const path = join(temporaryFolder(), "io.db");
   const connection = new DatabaseSync(path);
@@ -30,7 +30,7 @@ function watchedStore() {
   return { store: { ...store, soft: watch("later", store.soft), soon: watch("soon", store.soon) }, watched, connection };
 }
 
-/** The steps whose ends were brought to the disk, and how. */
+/** The steps whose end was flushed to the disk, and whether the write waited for that. */
 function waitedFor({ store, watched, connection }: ReturnType<typeof watchedStore>): string[] {
   const waited: string[] = [];
   connection.function("noted", (key: unknown) => {

@@ -18,7 +18,7 @@ const validated = async (yaml: string, files: Record<string, string> = {}) => {
 };
 const IMPLEMENT = "  - {phase: implement, parallel: true, agent: engineer}\n";
 
-/** What a file of a later version of the original says. */
+/** A file for a later version of the original program. */
 const LATER = `
 primaryModel: scripted
 reviewModel: scripted

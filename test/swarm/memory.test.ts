@@ -25,7 +25,7 @@ test("an engineer whose stream goes on over several windows knows what its revie
     window: 16_384,
     env: { PRIMARY_MODEL: "scripted", REVIEW_MODEL: "scripted" },
     script({ role, request, prompt }) {
-      // It says the fact only where it was given it to summarise.
+      // The model says the fact only if it was given it to summarise.
       if (isSummary(prompt)) return { say: prompt.includes(FACT) ? `The port is ${FACT}.` : "They worked." };
       if (role === "eng-code-reviewer") {
         reviews += 1;
@@ -45,7 +45,7 @@ test("an engineer whose stream goes on over several windows knows what its revie
   const asked = model.requests.filter((request) => roleOf(request) === "engineer" && !isSummary(lastUserText(request)));
   expect(lastUserText(asked.at(-1)!)).not.toContain(FACT);
   expect(asked.at(-1)!.messages.map(textOf).join("\n")).toContain(FACT);
-  // Nor does a prompt hold a name that only the code knows.
+  // No prompt contains a name that only the code knows.
   for (const { messages } of [asked[0]!, asked.at(-1)!, summaries[0]!])
     expect(ownNamesIn(messages.map(textOf).join("\n"))).toEqual([]);
 });

@@ -87,7 +87,7 @@ test("the rehearsal serves every name", { timeout: 120_000 }, async () => {
   expect(ran.stderr).toContain("rehearsal stands in for swift-9");
   const run = JSON.parse(ran.stdout) as Run;
   expect(run.models).toEqual([{ name: "swift-9", model: "rehearsal", standsIn: true, rehearsal: true }]);
-  // Nobody is said to have been asked, or to have served, who never did.
+  // No model is listed as asked or as answering that was not used.
   const calls = run.steps.filter(({ kind }) => kind === "call");
   expect(calls.length).toBeGreaterThan(0);
   expect(new Set(calls.flatMap(({ model, asked }) => [model, asked]))).toEqual(new Set(["rehearsal"]));

@@ -171,7 +171,7 @@ test("whether another model reviews is judged by what serves, not by names", asy
 const building: Script = ({ role, afterTool }) =>
   role === "I build." ? (afterTool ? { say: "Built." } : write("built.txt", "built\n")) : undefined;
 
-/** An engine whose provider has models of its own mind. */
+/** An engine whose provider answers with models of its own choice. */
 const answering =
   (served: () => string[], serving?: (name: string) => Serving) =>
   (real: Engine): Engine => ({

@@ -17,7 +17,7 @@ const INPUTS = [
   ["r_shape", JSON.stringify({ version: 9, models: { pm: "x" }, unattended: true })],
 ] as const;
 
-/** Runs as a version wrote them that did it differently, and that nobody works on. */
+/** Unfinished runs as stored by another version in another format. */
 function insertRuns(store: Store, projectPath: string, conversation?: string): void {
   for (const [id, inputs] of INPUTS)
     openRuns(store).create({

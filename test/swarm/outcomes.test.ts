@@ -6,7 +6,7 @@ import { readRunSettings } from "../../src/swarm/pipeline/settings.ts";
 import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
 import { play, type Script, startSwarm, task } from "../support/swarm/index.ts";
 
-/** A pipeline with every kind of loop; those named must not run out. */
+/** A pipeline with every kind of loop. The named loop fails the run if its iterations are exhausted. */
 const pipeline = (mustNotRunOut = "") => {
   const loop = (agent: string, keyword: string) =>
     `agent: ${agent}, maxIterations: 1, approvalKeyword: ${keyword}${agent === mustNotRunOut ? ", onExhausted: fail" : ""}`;
@@ -42,7 +42,7 @@ const silent =
 interface Loop {
   reviewer: string;
   key: string;
-  /** How it comes that this loop is left out, and how the run ends then. */
+  /** Settings in which this loop is skipped, and how the run ends then. */
   skipped: { script?: Script; mustNotRunOut?: string; env?: NodeJS.ProcessEnv; exitCode: number };
 }
 

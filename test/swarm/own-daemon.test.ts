@@ -41,7 +41,7 @@ test("swarm starts a daemon where none runs; it ends by itself within 30 s of it
   await until("its end", () => !servedBy(home, pid), 60_000);
   expect(performance.now() - endedAt).toBeLessThan(soon(30_000));
   expect([existsSync(join(home, "daemon.json")), readdirSync(join(home, "scratch"))]).toEqual([false, []]);
-  // Without a daemon the command that asks is the owner for that moment, and starts none.
+  // Without a daemon, the command itself briefly owns the home and starts no daemon.
   expect((await at("list")).stdout).toContain(idOf(ran));
   expect(daemonOf(home)).toBeUndefined();
 });
@@ -67,7 +67,7 @@ test("--detach returns at once, the run goes on to its end, and a daemon that wo
 test("a daemon that swarm started stays when somebody asks for one, and two commands at once share it", {
   timeout: 180_000,
 }, async () => {
-  // The second run is under way until the end, so that the daemon has something to do however slow the machine is.
+  // The second run continues until the end, so that the daemon has work however slow the machine is.
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;

@@ -12,7 +12,7 @@ const begin = (
   more: { projectPath?: string; large?: boolean; onNote?: (text: string) => void } = {},
 ) => swarm.start({ projectPath: project, issue: "Greet", settings, ...more });
 
-/** Nothing is left of a run that was refused: no row, no folder, no ref, and no model was asked. */
+/** Expects that a refused run left nothing behind: no row, no folder, no ref, and no model request. */
 function nothingOf({ swarm, home, project, model }: Harness, isRepository = true): void {
   expect(swarm.list()).toEqual([]);
   expect(existsSync(join(home, "runs"))).toBe(false);

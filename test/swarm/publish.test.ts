@@ -12,7 +12,7 @@ const workflow: { jobs: { publish: { steps: { run?: string }[] } } } = parse(
 );
 const script = workflow.jobs.publish.steps.find((step) => step.run)!.run!;
 
-/** Runs the publishing step on a real bundle and a real origin, with a `gh` that writes down what it is told. */
+/** Runs the publishing step on a real bundle and a real origin, with a `gh` that records its arguments. */
 function publish(branch: string, { pr = "echo https://example.test/pull/1", prepare = (_origin: string) => {} } = {}) {
   const folder = temporaryFolder();
   const project = makeProject();

@@ -7,7 +7,7 @@ import { type Script, sh, startSwarm } from "../support/swarm/index.ts";
 
 const YAML = "pipeline:\n  - {phase: implement, parallel: true, agent: engineer}\n";
 
-/** How many results of tools stand behind the last prompt. */
+/** The tool results after the last prompt. */
 const resultsSince = ({ request }: Parameters<Script>[0]) => {
   const asked = request.messages.findLastIndex(({ role }) => role === "user");
   return request.messages.slice(asked + 1).filter(({ role }) => role === "tool");
@@ -24,7 +24,7 @@ test.each([1, 2])(
       if (turn.role !== "engineer") return undefined;
       const results = resultsSince(turn);
       if (results.length === 0) told.push(turn.prompt);
-      // It begins from the beginning, whatever it is told.
+      // It starts from the beginning, whatever it is told.
       if (results.length < times) return sh(`echo ran | tee -a ${marker} work.txt`);
       answers.push(results.map(textOf));
       return answers.length === 1 ? { empty: true } : { say: "Done." };
@@ -34,7 +34,7 @@ test.each([1, 2])(
     expect(run.status).toBe("done");
     expect(run.steps.find(({ key }) => key === "implement/stream-1/draft")).toMatchObject({ attempts: 2 });
     expect(readFileSync(marker, "utf8")).toBe("ran\n".repeat(times));
-    // The second attempt is told what the first did, and gets the very answers of then.
+    // The second attempt is told what the first one did, and gets the same answers.
     expect(told[1]).toMatch(/Your last turn ended early[\s\S]*cut off[\s\S]*shell[\s\S]*echo ran/);
     expect(answers[1]).toEqual(answers[0]);
   },

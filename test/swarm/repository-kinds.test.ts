@@ -13,7 +13,7 @@ import { git, makeProject, sh, startSwarm, task } from "../support/swarm/index.t
 import { both, engineer, runStreams, split, YAML } from "../support/swarm/streams.ts";
 import { until } from "../support/until.ts";
 
-/** One name for each oddity, in their order: those that broke a run, and others that mean something to us. */
+/** One name for each oddity, in order: names that once broke a run, and others that have a meaning for IO. */
 const ODD_NAMES = [".env", "node_modules", "vendor", ".venv", "venv", "target", ".tox", "dist", ".mypy_cache", ".cache", "build"];
 
 /** Adds a library as a submodule of a project. */
@@ -180,7 +180,7 @@ test("where git is told to use a git-lfs that is not there nothing is begun; whe
   const at = await largeFiles();
   const folder = temporaryFolder();
   mkdirSync(join(folder, "bin"));
-  // A machine without git-lfs: everything else that git and the agents need is there.
+  // A machine without git-lfs, but with everything else that git and the agents need.
   for (const name of ["git", "sh", "cat", "bwrap", "ls", "env"])
     execFileSync("sh", ["-c", `ln -s "$(command -v ${name})" "${join(folder, "bin", name)}"`]);
   const execPath = execFileSync("git", ["--exec-path"], { encoding: "utf8" }).trim();
@@ -191,7 +191,7 @@ test("where git is told to use a git-lfs that is not there nothing is begun; whe
   };
   const told = await without(at.lfsHome);
   const of = (swarm: typeof told) => swarm.swarm.start({ projectPath: at.project, issue: "Do it", settings: swarm.settings });
-  // Git looks into a file, and so for the filter, or not, by when the index was written.
+  // Depending on when the index was written, git examines a file and so runs the filter, or it does not.
   await expect(of(told)).rejects.toThrow(/(?:git-lfs: not found|'lfs' is not a git command).*Install git-lfs/s);
   expect([told.swarm.list(), told.model.requests]).toEqual([[], []]);
   const user = Promise.resolve({ always: [], readable: [], fetching: [], fetchingBy: {} });
@@ -212,7 +212,7 @@ test("a run goes to its end in a checkout with every oddity that git ignores, an
   const { run, project } = await runStreams(
     both(
       split(task("T1", "One")),
-      // The tree itself gets oddities too: git knows none of them but the link.
+      // The worktree also gets oddities, none of which git stores except the link.
       engineer(() => sh("mkdir in-the-way && echo new > in-the-way/file.txt; mkfifo pipe; ln -s nowhere broken; mkfifo .env")),
     ),
     {
@@ -225,7 +225,7 @@ test("a run goes to its end in a checkout with every oddity that git ignores, an
           const server = await make(join(folder, names.get(kind)!), aside);
           if (server) onTestFinished(() => void server.close());
         }
-        // A file of the user's stands where the result has a folder.
+        // The user has a file where the result has a folder.
         writeFileSync(join(folder, "in-the-way"), "mine\n");
       },
     },

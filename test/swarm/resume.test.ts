@@ -175,7 +175,7 @@ test("documents of an earlier run are not the user's changes, whatever they are 
   expect(describeRun(first)).toContain(`Documents: ${join(project, "doc")}`);
   expect(git(project, "status", "--porcelain")).toBe("?? doc/");
   expect((await again()).notes.join("\n")).not.toMatch(WARNED);
-  // One that the user has changed since counts as theirs, by its text and not by its name.
+  // A document that the user has changed since counts as theirs: its text decides, not its name.
   const [name = ""] = readdirSync(join(project, "doc"));
   appendFileSync(join(project, "doc", name), "A remark of mine.\n");
   const third = await again();

@@ -17,7 +17,7 @@ pipeline:
   - {phase: cross-model-review, agent: cross-model-reviewer, fixAgent: engineer, maxIterations: 1, approvalKeyword: APPROVED}
 `;
 
-/** Two tasks that change the same line, one question and one rejection of each kind. */
+/** Two tasks that change the same line, and one question and one rejection of each kind. */
 const script: Script = ({ role, prompt, afterTool, before }) => {
   const first = before === 0;
   if (role === "pm" && prompt.includes("JSON array"))

@@ -10,7 +10,7 @@ const { atTheEnd, end } = collectEndings();
 let harness: Harness;
 let other: string;
 let script: Script = () => undefined;
-/** The worktrees that a prompt names: the agent's own, then that of the other repository. */
+/** The worktrees in a prompt: the agent's own, then the one of the other repository. */
 const treesIn = (prompt: string): string[] => [...prompt.matchAll(/^- (\/\S+) \(of the repository/gm)].map(([, path]) => path!);
 
 beforeAll(async () => {
@@ -57,7 +57,7 @@ describe("a run with another repository", () => {
     expect(git(harness.project, "diff", "--name-only", "main", branch)).toBe("T1.txt");
     expect(git(other, "diff", "--name-only", "main", branch).split("\n")).toEqual(["by-shell.txt", "lib.txt"]);
     expect(git(other, "show", `${branch}:by-shell.txt`)).toBe("greets");
-    // Neither checkout was touched, and each branch is one commit on what was there.
+    // Neither checkout has changed, and each branch is one commit on top of its main.
     for (const project of [harness.project, other]) {
       expect(git(project, "status", "--porcelain", "--untracked-files=no")).toBe("");
       expect(git(project, "rev-list", "--count", `main..${branch}`)).toBe("1");

@@ -50,7 +50,7 @@ test("while a model thinks, the tree of the first stream is made", async () => {
   const { finished } = await harness.swarm.start({ projectPath, issue: "Do it", settings });
   const run = await finished;
   expect([run.outcome, seen]).toEqual(["approved", ["the first tree"]]);
-  // It is the stream's own tree, and not a second one.
+  // It is the stream's own worktree, not a second one.
   expect(run.streams[0]).toMatchObject({ number: 1, merged: true, branch: `swarm/${run.id}-stream-1` });
   await harness.swarm.close();
   expect(git(projectPath, "worktree", "list").split("\n")).toHaveLength(1);

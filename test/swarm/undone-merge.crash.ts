@@ -24,12 +24,12 @@ pipeline:
       if (role === "pm") return { say: JSON.stringify(tasks) };
       if (role !== "engineer" || afterTool) return undefined;
       if (prompt.includes("together they do not")) return { status: 400 };
-      // The third comes late: it is to be merged after the one that is undone, or cut off before it.
+      // The third task is late: it must be merged after the one that is undone, or be interrupted before that.
       return { ...write(`${taskIn(prompt)}.txt`, "work\n"), delayMs: taskIn(prompt) === "T3" ? 1_000 : 0 };
     }),
   );
   const killBefore = join(home, "killed-before.txt");
-  // Up to the merges a run like this is killed elsewhere.
+  // Other tests kill runs like this one before the merges.
   const spared = ["decompose/tasks:pm/1", "run/base", "run/summary"];
   for (const number of [1, 2, 3])
     spared.push(...["open", "draft", "commit/1"].map((step) => `implement/stream-${number}/${step}`));

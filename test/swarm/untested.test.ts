@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
+import { describeRun } from "../../src/swarm/tools.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { git, type HarnessOptions, type Script, startSwarm, write } from "../support/swarm/index.ts";
 import { ON_BRANCH } from "../support/swarm/pipelines.ts";
@@ -39,18 +40,89 @@ test("checks that a person chose for the project are run in place of those that 
 });
 
 test("checks that could not run, each for its own reason, are no evidence", async () => {
+  const frames = "org.apache.maven.cli.MavenCli.main java.lang.reflect.Method.invoke jdk.internal.Run ".repeat(40);
   const { run, summary } = await runWith([
     "no-such-program --test",
     "echo \"ModuleNotFoundError: No module named 'requests'\"; exit 1",
     'echo "fatal: Could not resolve host: example.com"; exit 128',
+    'echo "** (Mix) Could not find an SCM for dependency :ex_doc from MIME.Mixfile"; exit 1',
+    `echo "[ERROR] Unknown host repo.example.com"; for at in ${frames}; do echo "    at $at (A.java:1)"; done; echo "[Help 1] x"; exit 1`,
   ]);
   expect(run.outcome).toBe("untested");
   expect(run.evidence.map(({ verdict, why }) => [verdict, why?.split(" (")[0]])).toEqual([
     ["could not run", "missing program"],
     ["could not run", "missing dependency"],
     ["could not run", "no network"],
+    ["could not run", "missing dependency"],
+    ["could not run", "no network"],
   ]);
-  expect(summary).toContain("Of 3 checks: 3 could not run.");
+  expect(run.evidence.at(-1)?.why).toBe("no network ([ERROR] Unknown host repo.example.com)");
+  expect(summary).toContain("Of 5 checks: 5 could not run.");
+  const verdicts = run.steps
+    .filter(({ kind }) => kind === "checks")
+    .map(({ key, verdict }) => [key.split("/checks/")[0], verdict]);
+  expect(verdicts).toEqual([
+    ["run/baseline", "no check could run"],
+    ["implement/stream-1", "no check could run"],
+  ]);
+});
+
+test("a tool that is there in another version than the project asks for could not run the check", async () => {
+  const said = [
+    "ERR_PNPM_BAD_PM_VERSION  This project is configured to use v9.1.0 of pnpm. Your current pnpm is v10.34.9",
+    'error This project\'s package.json defines "packageManager": "yarn@4.1.0". However the current global version is 1.22.22.',
+    "ERROR  Refusing to run pnpm@10.33.0: its npm registry signature could not be verified",
+    "Error: Cannot find matching keyid: {signatures}",
+    "error: package `once_cell v1.20.0` cannot be built because it requires rustc 1.70 or newer",
+    "go: go.mod requires go >= 1.23 (running go 1.21.1; GOTOOLCHAIN=local)",
+    "You are trying to run :mime on Elixir v1.14.0 but it has declared in its mix.exs file it supports only Elixir ~> 1.15",
+    "Fatal error compiling: error: release version 21 not supported",
+    "Fatal error compiling: invalid target release: 21",
+    "ERROR: Package x requires a different Python: 3.9.2 not in >=3.10",
+    "A compatible .NET SDK was not found.",
+    "Your Ruby version is 3.1.2, but your Gemfile specified 3.3.0",
+  ];
+  const { run } = await runWith(said.map((line) => `echo '${line.replaceAll("'", "")}'; exit 1`));
+  expect(run.outcome).toBe("untested");
+  expect(run.evidence.map(({ verdict, why }) => [verdict, why?.split(" (")[0]])).toEqual(
+    said.map(() => ["could not run", "missing program"]),
+  );
+});
+
+test("what stops several checks is said once, by the line that tells why and not by the last", async () => {
+  const told = [
+    "ERROR  Refusing to run pnpm@11.2.2: its npm registry signature could not be verified",
+    "This can indicate a tampered download. Set manage-package-manager-versions to false.",
+  ];
+  const says = `echo '${told.join("'; echo '")}'; exit 1`;
+  const { run } = await runWith([says, `: lint; ${says}`, "no-such-program --test"]);
+  const why = `missing program (${told[0]})`;
+  expect(run.evidence.map(({ why: each }) => each)).toEqual([why, why, expect.stringContaining("no-such-program")]);
+  const names = `"${says}", ": lint; ${says}"`;
+  expect(run.reason).toContain(
+    `came to a verdict: each of ${names} could not run: ${why}; "no-such-program --test" could not run: `,
+  );
+  expect(run.notes.filter((note) => note.includes("cannot run here"))).toEqual([
+    expect.stringContaining(`the checks ${names} cannot run here: ${why}. Install what it needs`),
+    expect.stringContaining('the check "no-such-program --test" cannot run here: '),
+  ]);
+});
+
+test("a run in a few lines names every check of the result, how it ended and what it proves", async () => {
+  const { run } = await runWith([
+    "no-such-program --one",
+    "no-such-program --two",
+    "no-such-program --three",
+    "no-such-program --four",
+    "test -f README.md",
+  ]);
+  const lines = describeRun(run).split("\n");
+  const missing = (option: string) =>
+    expect.stringMatching(new RegExp(`^  ! "no-such-program --${option}": exit 127, could not run \\(missing program`));
+  expect(lines.slice(lines.indexOf("Checks of the result:") + 1).slice(0, 5)).toEqual([
+    ...["one", "two", "three", "four"].map(missing),
+    '  ✓ "test -f README.md": exit 0',
+  ]);
 });
 
 test("one check that ran and passed is evidence beside others that could not", async () => {
@@ -106,7 +178,7 @@ test("a test that fails where another failed before is a new failure, and names 
   expect(run.reason).toContain("new: issue 102");
 });
 
-/** Two tests that write down that they ran, the second with something to do besides: before the run nothing, then `body`. */
+/** Two tests that record that they ran. Before the run, the second does nothing else; the engineer makes it run `body`. */
 function counting(body: string) {
   const log = join(temporaryFolder(), "ran");
   const file = (does: string) => `
@@ -131,7 +203,7 @@ test("of a check that fails only the failing tests are run again, and that they 
   const { run } = await runWith(["npm test"], options);
   expect(run.outcome).toBe("unapproved");
   expect(run.evidence[0]?.why).toContain("subject (1)), again when run alone");
-  // Once before the run; then, for each tree that was checked, the whole once and the failing test twice.
+  // Once before the run. Then, for each checked tree, the whole suite once and the failing test twice.
   expect(ran("slow")).toBeGreaterThan(1);
   expect(ran("subject") - 1).toBe(2 * (ran("slow") - 1));
 });

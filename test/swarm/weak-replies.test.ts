@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { readTasks } from "../../src/swarm/agents/task-list.ts";
 import { readVerdict } from "../../src/swarm/review/verdict.ts";
 
-/** Replies as models of all sizes give them, most without keeping to "a line that holds only the keyword". */
+/** Replies as models of all sizes give them. Most do not keep to "a line that holds only the keyword". */
 const APPROVING = [
   "Verdict: APPROVED",
   "VERDICT: APPROVED",

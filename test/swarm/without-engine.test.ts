@@ -11,7 +11,7 @@ import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { swarm } from "../support/swarm/command.ts";
 import { makeProject } from "../support/swarm/index.ts";
 
-/** A home with an interrupted run in it. */
+/** A home that contains an interrupted run. */
 function homeWithRun(config: Record<string, unknown> = {}): string {
   const home = temporaryHome(config);
   const store = openStore(join(home, "io.db"));

@@ -94,7 +94,7 @@ export function createAgentSessions({
           ...(otherWorktrees.length > 0 && { besides: otherWorktrees }),
           ...(safety.approvals && { approvals: safety.approvals }),
           ...(safety.mode && { strictest: safety.mode }),
-          stand: profileFor(sandboxProfile(call.cwd), access),
+          profile: profileFor(sandboxProfile(call.cwd), access),
         }),
         workingDirectory: call.cwd,
         handover: (window) => clipToTokens(answersIn(sessionId), Math.floor(window / 8)),

@@ -26,7 +26,8 @@ const BREAKS: Readonly<Record<string, (text: string) => string>> = {
   ...all("php", (text) => text.replace("<?php", `<?php throw new \\Error("${SAID}");`)),
   ...all("pl pm", atTheTop(`die "${SAID}";`)),
   ...all("lua", atTheTop(`error("${SAID}")`)),
-  ...all("ex", atTheTop(`raise "${SAID}"`)),
+  // The formatter asks for an empty line before a module.
+  ...all("ex", atTheTop(`raise "${SAID}"\n`)),
   ...all("rs", atTheTop(`compile_error!("${SAID}");`)),
   ...all("c h cc cpp cxx hh hpp hxx m mm", refused),
   ...all("go java kt scala cs fs swift dart zig hs ml erl clj", nonsense),

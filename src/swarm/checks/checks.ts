@@ -7,7 +7,7 @@ import type { SandboxProfile, Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
 import { withoutTool } from "../../project/fallbacks.ts";
 import { commandForTests } from "../../project/reports/select.ts";
-import { checkWords, isHeldAgainst } from "../../protocol/check-words.ts";
+import { checksVerdict, checkWords, isHeldAgainst } from "../../protocol/check-words.ts";
 import type { CheckEvidence } from "../../protocol/runs.ts";
 import type { CheckEnd } from "../../workers/remote/job-messages.ts";
 import { type Journal, RunStopped } from "../steps/journal.ts";
@@ -19,7 +19,7 @@ import { baselineJudge, type Judge, judgeAgainst } from "./judges.ts";
 import type { FindChecks } from "./planned-checks.ts";
 import type { BaseFolder, PackageAssessment } from "./probe-packages.ts";
 import { readEnd, recordOf, runCheck } from "./run-check.ts";
-import { CheckRecord, failAgain, isGreen, testsToConfirm } from "./verdicts.ts";
+import { CheckRecord, failAgain, isGreen, type Noticed, sameCheck, testsToConfirm } from "./verdicts.ts";
 
 export interface ChecksDeps {
   journal: Journal;
@@ -76,7 +76,7 @@ export interface ProbedChecks {
   /** Their results on the commit that the run began from. */
   baseline: readonly CheckRecord[];
   /** Whether each notices broken code, as far as that was tried. */
-  notices: ReadonlyMap<string, boolean>;
+  notices: readonly Noticed[];
 }
 
 /** A check, or a program with arguments to run instead of its command. */
@@ -167,7 +167,7 @@ export function createChecks(deps: ChecksDeps) {
   const { redactor, onOutput } = deps;
   const { runOne, runAndJudge } = createCheckRunner(deps);
   const evidenceByTree = new Map<string, CheckRecord[]>();
-  let probe = async (): Promise<ProbedChecks> => ({ baseline: [], notices: new Map() });
+  let probe = async (): Promise<ProbedChecks> => ({ baseline: [], notices: [] });
   let probed: Promise<ProbedChecks> | undefined;
   /** Probes the checks, once. */
   const probeResult = (): Promise<ProbedChecks> => {
@@ -212,8 +212,8 @@ export function createChecks(deps: ChecksDeps) {
         single.length > 0
           ? await packages?.notices(single, evidence, (one, folder) => runOne(one, folder, "", undefined, output))
           : undefined;
-      const value = evidence.map((each) => ({ ...each, bound: each.bound ?? notices?.get(each.name) }));
-      return { value, verdict: later && value.length === 0 ? "later, for what is changed" : summaryVerdict(value), worker };
+      const value = evidence.map((each) => ({ ...each, bound: each.bound ?? sameCheck(notices ?? [], each)?.noticed }));
+      return { value, verdict: later && value.length === 0 ? "later, for what is changed" : checksVerdict(value), worker };
     });
   }
 
@@ -232,7 +232,7 @@ export function createChecks(deps: ChecksDeps) {
         )
       ).judged;
     const before = isGreen(ran) ? undefined : await packages?.before(check, onBase);
-    return judgeAgainst(before ? [before] : [], new Map());
+    return judgeAgainst(before ? [before] : [], []);
   }
 
   return {
@@ -256,15 +256,15 @@ export function createChecks(deps: ChecksDeps) {
       return run({ ...at, key: runKeys.baseline }, find, async () => baselineJudge);
     },
     /** Runs one check again, in another folder. */
-    async again({ name }: CheckEvidence, folder: string): Promise<CheckRecord | undefined> {
-      const check = (await checksIn(folder)).find((each) => each.name === name);
+    async again(known: CheckEvidence, folder: string): Promise<CheckRecord | undefined> {
+      const check = sameCheck(await checksIn(folder), known);
       return check && runOne(check, folder, "");
     },
     async run({ prefix, ...at }: CheckedAt & { prefix: string }): Promise<CheckEvidence[]> {
       const { baseline, notices } = await probeResult();
       const judge = judgeAgainst(baseline, notices);
       const known = evidenceByTree.get(at.tree) ?? baseline.filter(({ tree }) => tree === at.tree).map(judge.once);
-      const isKnown = ({ name }: Check) => baseline.some((each) => each.name === name);
+      const isKnown = (check: Check) => sameCheck(baseline, check) !== undefined;
       const judgeOf: JudgeOf = async (check, ran) => (isByPackage(check) && !isKnown(check) ? judgeByPackage(check, ran) : judge);
       const find = async () => ({
         checks: await checksIn(at.folder, packages && (await packages.changed(await treeIn(at.tree)))),
@@ -326,12 +326,6 @@ const withAddedReason = (record: CheckRecord, words: string): CheckRecord => ({
   ...record,
   why: record.why ? `${record.why}, ${words}` : words,
 });
-
-function summaryVerdict(evidence: readonly CheckEvidence[]): string {
-  if (evidence.length === 0) return "no checks";
-  if (!passed(evidence)) return "failed";
-  return evidence.some((each) => each.verdict !== "passed") ? "nothing new fails" : "passed";
-}
 
 /** Whether nothing in the evidence counts against the run. */
 export function passed(evidence: readonly CheckEvidence[]): boolean {

@@ -9,6 +9,8 @@ import {
   judgeCheck,
   judgeTwice,
   leftOut,
+  type Noticed,
+  sameCheck,
 } from "./verdicts.ts";
 
 /** Says what the results of a check mean. */
@@ -31,14 +33,10 @@ export const baselineJudge: Judge = {
 };
 
 /** For trees that a run made: compares each check with its result before the run. */
-export function judgeAgainst(baseline: readonly CheckRecord[], notices: ReadonlyMap<string, boolean>): Judge {
-  const judgementOf = (ran: CheckRecord) =>
-    judgeCheck(
-      ran,
-      baseline.find(({ name }) => name === ran.name),
-    );
+export function judgeAgainst(baseline: readonly CheckRecord[], notices: readonly Noticed[]): Judge {
+  const judgementOf = (ran: CheckRecord) => judgeCheck(ran, sameCheck(baseline, ran));
   const judged = (ran: CheckRecord, judgement: Judgement): CheckRecord => {
-    const bound = notices.get(ran.name);
+    const bound = sameCheck(notices, ran)?.noticed;
     return { ...withJudgement(ran, judgement), ...(bound !== undefined && { bound }) };
   };
   return {

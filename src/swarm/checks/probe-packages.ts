@@ -7,9 +7,9 @@ import type { Check } from "../../project/commands.ts";
 import { hashOf, type Journal } from "../steps/journal.ts";
 import { IMPLEMENT, runKeys } from "../steps/keys.ts";
 import type { BranchWorkplace } from "../workspace/workspace.ts";
-import { baselineNote, passesBrokenCodeNote } from "./check-notes.ts";
+import { baselineNotes, passesBrokenCodeNote } from "./check-notes.ts";
 import { inBaseTree, Trial, tryChecks } from "./trial.ts";
-import { CheckRecord, canNotice, isGreen } from "./verdicts.ts";
+import { CheckRecord, canNotice, isGreen, type Noticed, sameCheck } from "./verdicts.ts";
 
 export interface PackageAssessmentDeps {
   journal: Journal;
@@ -33,7 +33,7 @@ export interface BaseFolder {
 export function createPackageAssessment({ journal, workplace, note, signal }: PackageAssessmentDeps) {
   const { repo, baseTree } = workplace;
   const before = new Map<string, Promise<CheckRecord | undefined>>();
-  const noticed = new Map<string, boolean>();
+  const noticed: Noticed[] = [];
   let turn: Promise<unknown> = Promise.resolve();
   /** One at a time, because they share the folder of the base tree. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -61,7 +61,7 @@ export function createPackageAssessment({ journal, workplace, note, signal }: Pa
         return { value: [value], verdict: value.verdict ?? "passed" };
       }),
     );
-    if (record && !isGreen(record)) note(baselineNote(record));
+    for (const each of baselineNotes(record && !isGreen(record) ? [record] : [])) note(each);
     return record;
   }
 
@@ -80,31 +80,33 @@ export function createPackageAssessment({ journal, workplace, note, signal }: Pa
       before.set(idOf(check), known);
       return known;
     },
-    /** Whether each check notices broken code, by name. A failed check is represented by its result on the base commit. */
+    /** Whether each check notices broken code. A failed check is represented by its result on the base commit. */
     async notices(
       checks: readonly Check[],
       ran: readonly CheckRecord[],
       run: (check: Check, folder: string) => Promise<CheckRecord>,
-    ): Promise<ReadonlyMap<string, boolean>> {
+    ): Promise<readonly Noticed[]> {
       const records = await Promise.all(
         checks.map(async (check) => {
-          const own = ran.find(({ name }) => name === check.name);
+          const own = sameCheck(ran, check);
           return own && isGreen(own) ? own : before.get(idOf(check));
         }),
       );
       await inTurn(async () => {
         const able = records.filter((each) => each !== undefined && canNotice(each)) as CheckRecord[];
-        const untried = able.filter(({ name }) => !noticed.has(name));
+        const untried = able.filter(
+          (each) => !noticed.some(({ name, command }) => name === each.name && command === each.command),
+        );
         if (untried.length === 0) return;
         const key = `${runKeys.trial}/${hashOf(untried.map(({ name, command }) => [name, command])).slice(0, 12)}`;
         const head = { key, kind: "git" as const, phase: IMPLEMENT };
         const trial = await journal.step(Trial, head, { tree: baseTree }, async () => {
-          const again = (record: CheckRecord, folder: string) => run(checks.find(({ name }) => name === record.name)!, folder);
+          const again = (record: CheckRecord, folder: string) => run(sameCheck(checks, record)!, folder);
           const value = await tryChecks({ workplace, checks: untried, run: again, signal });
           return { value, verdict: value.files === 0 ? "nothing to break" : "tried" };
         });
         for (const each of trial.noticed) {
-          noticed.set(each.name, each.noticed);
+          noticed.push(each);
           if (!each.noticed) note(passesBrokenCodeNote(each.name, trial.files));
         }
       });

@@ -4,12 +4,12 @@ import { LOCKED, removeWorktree } from "../../git/worktrees.ts";
 import { smallTextAt } from "../../lib/pinned/read.ts";
 import { type BranchWorkplace, shareInstalled } from "../workspace/workspace.ts";
 import { breakFiles, importable } from "./broken-sources.ts";
-import { type CheckRecord, notices } from "./verdicts.ts";
+import { type CheckRecord, Noticed, notices } from "./verdicts.ts";
 
 /** A trial's result: how many files were broken, and which checks noticed. */
 export const Trial = z.object({
   files: z.number().int(),
-  noticed: z.array(z.object({ name: z.string(), noticed: z.boolean() })),
+  noticed: z.array(Noticed),
 });
 export type Trial = z.infer<typeof Trial>;
 
@@ -35,8 +35,8 @@ export async function tryChecks({ workplace, checks, run, signal }: TrialDeps): 
     const count = await breakFiles(path, broken, signal);
     const noticed: Trial["noticed"] = [];
     for (const check of checks) {
-      const { name } = check;
-      noticed.push({ name, noticed: notices(await run(check, join(path, repo.prefix)), check) });
+      const { name, command } = check;
+      noticed.push({ name, command, noticed: notices(await run(check, join(path, repo.prefix)), check) });
     }
     return { files: count, noticed };
   });

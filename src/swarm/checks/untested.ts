@@ -14,5 +14,9 @@ export function whyUntested(evidence: readonly CheckEvidence[]): string | undefi
   const blindTests = evidence.filter((each) => each.bound === false && isTest(each));
   const proofs = evidence.filter(isProof);
   if (proofs.length > 0 && (blindTests.length === 0 || proofs.some(isTest))) return undefined;
-  return `no check that could notice the change came to a verdict: ${evidence.map((each) => `"${each.name}" ${inWords(each)}`).join("; ")}`;
+  // One fault often stops several checks, and is said once.
+  const faults = new Map<string, string[]>();
+  for (const each of evidence) faults.set(inWords(each), [...(faults.get(inWords(each)) ?? []), `"${each.name}"`]);
+  const told = [...faults].map(([words, names]) => `${names.length > 1 ? "each of " : ""}${names.join(", ")} ${words}`);
+  return `no check that could notice the change came to a verdict: ${told.join("; ")}`;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { hasVerdict, type NewFailures, newFailures, type Ran, reachedTests } from "../../project/reports/compare.ts";
-import { type CouldNotRun, whyCouldNotRun } from "../../project/reports/could-not-run.ts";
+import { type CouldNotRun, lineThatTells, whyCouldNotRun } from "../../project/reports/could-not-run.ts";
 import type { NamedTests } from "../../project/reports/select.ts";
 import { CheckEvidence, type CheckVerdict } from "../../protocol/runs.ts";
 
@@ -11,6 +11,22 @@ export const CheckRecord = CheckEvidence.extend({
   others: z.array(z.string()).optional(),
 });
 export type CheckRecord = z.infer<typeof CheckRecord>;
+
+type Identity = Pick<CheckRecord, "name" | "command">;
+
+/**
+ * The same check among others. Several may share a name ("lint"), and one command may run in several folders; whatever is not
+ * certain is another check.
+ */
+export function sameCheck<T extends Identity>(among: readonly T[], { name, command }: Identity): T | undefined {
+  const both = among.find((each) => each.name === name && each.command === command);
+  const onlyOf = (some: readonly T[]) => (some.length === 1 ? some[0] : undefined);
+  return both ?? onlyOf(among.filter((each) => each.command === command)) ?? onlyOf(among.filter((each) => each.name === name));
+}
+
+/** A check, and whether it failed on code that was broken for a trial. Records of earlier versions have no command. */
+export const Noticed = z.object({ name: z.string(), command: z.string().default(""), noticed: z.boolean() });
+export type Noticed = z.infer<typeof Noticed>;
 
 export interface Judgement {
   verdict: CheckVerdict;
@@ -134,8 +150,8 @@ export function canNotice(before: CheckRecord): boolean {
 }
 
 function couldNotRun(reason: CouldNotRun, { tail }: CheckEvidence): Judgement {
-  const last = tail.trim().split("\n").at(-1)?.trim().slice(0, 200);
-  return { verdict: "could not run", why: last ? `${reason} (${last})` : reason };
+  const line = lineThatTells(reason, tail);
+  return { verdict: "could not run", why: line ? `${reason} (${line})` : reason };
 }
 
 const reasonOf = (record: CheckRecord) =>

@@ -1,7 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { companionName } from "../../git/companion-name.ts";
 import type { Repo } from "../../git/repository.ts";
-import { createStands } from "../../git/stand.ts";
+import { createSandboxProfiles } from "../../git/sandbox-profiles.ts";
 import { stricterSafety } from "../../home/modes.ts";
 import { type Conventions, findConventions, formatConventions } from "../../project/conventions.ts";
 import { rulesSection } from "../../protocol/rules.ts";
@@ -23,7 +24,6 @@ import { comparedModels } from "../pipeline/named-models.ts";
 import type { Placed } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { createJournal, recorders } from "../steps/journal.ts";
-import { companionName } from "../workspace/companions.ts";
 import { environmentIn, type InspectedProject, type Workplace } from "../workspace/workspace.ts";
 import type { SwarmDeps } from "./deps.ts";
 import { clearEarlier } from "./earlier-documents.ts";
@@ -81,7 +81,7 @@ export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunCo
     projectPath,
     worktree: join(folder, "worktrees", companionName(projectPath, index + 1)),
   }));
-  const sandboxProfile = createStands({ projectPath: row.project_path, folder, height: safety.sandbox, others });
+  const sandboxProfile = createSandboxProfiles({ projectPath: row.project_path, folder, height: safety.sandbox, others });
   const conversation = row.conversation ?? undefined;
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
   const record = recorders(journal);

@@ -10,7 +10,7 @@ import { namedList } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import { sizeText } from "../../lib/size.ts";
 import { isWithin } from "../../lib/within.ts";
-import { branchOf, type InspectedProject, listTree } from "../workspace/workspace.ts";
+import { branchOf, type InspectedProject } from "../workspace/workspace.ts";
 
 /** Outside git a run keeps a copy of the folder; a larger copy is only made on request. */
 export const COPY_LIMIT = { files: 50_000, bytes: 500_000_000 };
@@ -42,23 +42,15 @@ export interface Found {
 export interface ProjectInspection {
   repo: Promise<Repo | undefined>;
   branch: Promise<string>;
-  /** The content of the last commit, as lines of `git ls-tree`. */
-  listed: Promise<readonly string[]>;
   usesLfs: Promise<boolean>;
 }
-
-const ATTRIBUTES = /[\t/]\.gitattributes$/;
 
 /** In sequence: running in an existing shell costs git less than starting another one. */
 export function inspectProject(git: Git, projectPath: string, runId: string): ProjectInspection {
   const repo = openRepo(git, projectPath);
   const branch = repo.then(() => branchOf(git, projectPath, runId));
-  const listed = branch.then(async () => {
-    const found = await repo;
-    return found?.head ? listTree(found, found.head) : [];
-  });
-  const hasLfs = async () => (await listed).some((line) => ATTRIBUTES.test(line)) && (await usesLfs(git, projectPath));
-  const look = { repo, branch, listed, usesLfs: hasLfs() };
+  const hasLfs = branch.then(async () => Boolean((await repo)?.head) && usesLfs(git, projectPath));
+  const look = { repo, branch, usesLfs: hasLfs };
   for (const answer of Object.values<Promise<unknown>>(look)) answer.catch(() => undefined);
   return look;
 }
@@ -68,14 +60,14 @@ export async function preflight({ git, env }: PreflightDeps, about: Preflight, l
   const { projectPath, docDir, documents, onBranch } = about;
   const names = documents.map((name) => join(docDir, name));
   const repo = await look.repo;
-  const inspected = { repo, branch: await look.branch, listed: await look.listed };
+  const inspected = { repo, branch: await look.branch };
   if (!repo) return { notes: await outside(git, env, about, names), inspected };
   if (onBranch) refuseReadOnly(repo);
   const lfs = async (): Promise<Hindrance> => ((await look.usesLfs) ? lfsHindrance(repo, env) : {});
   const [found] = await Promise.all([
     onBranch ? Promise.all([submoduleHindrance(repo), lfs()]) : [],
     look.usesLfs.then(() => refuseTracked(git, projectPath, names)),
-    onBranch && refuseUncommitted(repo, projectPath, inspected.listed),
+    onBranch && refuseUncommitted(repo, projectPath),
   ]);
   const refused = found.flatMap((each) => each.refused ?? []);
   if (refused.length > 0) throw usageError(`Nothing was begun. ${refused.join("\n")}`);
@@ -128,8 +120,9 @@ async function refuseTracked(git: Git, projectPath: string, names: readonly stri
 }
 
 /** A subfolder without any committed file would be empty for the agents. */
-function refuseUncommitted({ root, prefix, head }: Repo, projectPath: string, listed: readonly string[]): void {
-  if (prefix === "" || head === null || listed.some((line) => line.includes(`\t${prefix}/`))) return;
+async function refuseUncommitted({ git, root, prefix, head }: Repo, projectPath: string): Promise<void> {
+  if (prefix === "" || head === null) return;
+  if ((await git.must(root, ["ls-tree", "--full-tree", head, "--", `${prefix}/`])) !== "") return;
   throw usageError(
     `${projectPath}: nothing of ${relative(root, projectPath)} is committed in the repository ${root}, and a run works from the last commit. Nothing was begun. Commit it, make it a repository of its own (git init), or say parallel: false in the implement phase to work in place.`,
   );

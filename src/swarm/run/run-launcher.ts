@@ -143,9 +143,11 @@ export function createRunLauncher(deps: RunLauncherDeps) {
     /** Whether the run's folder still exists. */
     hasFolder: (id: string) => existsSync(join(deps.runsFolder, id)),
     cancel(id: string): Run {
-      const run = records.cancel(id);
-      active.get(id)?.stop.abort();
-      return run;
+      try {
+        return records.cancel(id);
+      } finally {
+        active.get(id)?.stop.abort();
+      }
     },
     /** Awaits a result, and throws if `close` was called meanwhile. */
     async unlessClosed<T>(work: Promise<T>): Promise<T> {

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Engine } from "../../engine/port.ts";
+import { companionName } from "../../git/companion-name.ts";
 import { conflict, usageError } from "../../lib/errors.ts";
 import { newId } from "../../lib/ids.ts";
 import { findConventions } from "../../project/conventions.ts";
@@ -18,7 +19,6 @@ import { formatCallEstimate, resolvePlan } from "../pipeline/plan.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { runKeys } from "../steps/keys.ts";
 import { unreadable } from "../steps/stored.ts";
-import { companionName } from "../workspace/companions.ts";
 import { checkDocDir } from "./checkout.ts";
 import { openOtherProjects } from "./other-projects.ts";
 import type { Pipelines } from "./pipelines.ts";

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { companionName } from "../../git/companion-name.ts";
 import { dropMerged, removeWorktree } from "../../git/worktrees.ts";
 import { UserError } from "../../lib/errors.ts";
 import { realOf } from "../../lib/real-path.ts";
@@ -11,7 +12,7 @@ import type { Inputs } from "../pipeline/inputs.ts";
 import { kindOf } from "../pipeline/kind.ts";
 import type { Placed, ResolvedPipeline } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
-import { companionName, withCompanions } from "../workspace/companions.ts";
+import { withCompanions } from "../workspace/companions.ts";
 import {
   type Companion,
   installedOfRun,

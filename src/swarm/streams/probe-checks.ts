@@ -1,4 +1,4 @@
-import { baselineNote, passesBrokenCodeNote } from "../checks/check-notes.ts";
+import { baselineNotes, passesBrokenCodeNote } from "../checks/check-notes.ts";
 import type { ProbedChecks } from "../checks/checks.ts";
 import { Trial, tryChecks } from "../checks/trial.ts";
 import { type CheckRecord, canNotice, isGreen } from "../checks/verdicts.ts";
@@ -22,9 +22,9 @@ export async function probeChecks(
     tree: baseTree,
     after: async () => workspace.tidy?.(`base-${baseTree.slice(0, 12)}`),
   });
-  for (const each of baseline.filter((one) => !isGreen(one))) note(baselineNote(each));
+  for (const each of baselineNotes(baseline.filter((one) => !isGreen(one)))) note(each);
   const able = baseline.filter(canNotice);
-  if (workplace.kind !== "branch" || able.length === 0) return { baseline, notices: new Map() };
+  if (workplace.kind !== "branch" || able.length === 0) return { baseline, notices: [] };
   const head = { key: runKeys.trial, kind: "git" as const, phase: IMPLEMENT };
   const { files, noticed } = await journal.step(Trial, head, { tree: baseTree }, async () => {
     const run = async (check: CheckRecord, folder: string) => (await checks.again(check, folder)) ?? check;
@@ -33,5 +33,5 @@ export async function probeChecks(
   });
   if (files === 0) note("the project has no source file that a check could import, so its checks count as they are");
   for (const { name } of noticed.filter((each) => !each.noticed)) note(passesBrokenCodeNote(name, files));
-  return { baseline, notices: new Map(noticed.map((each) => [each.name, each.noticed])) };
+  return { baseline, notices: noticed };
 }

@@ -1,15 +1,8 @@
-import { basename } from "node:path";
 import { setRef } from "../../git/refs.ts";
 import type { Repo } from "../../git/repository.ts";
 import { current, type Saved } from "../../git/worktrees.ts";
 import type { Journal } from "../steps/journal.ts";
 import type { BranchWorkplace, Companion, Worktree } from "./workspace.ts";
-
-/** The name of the n-th companion, counted from 1, for its worktree and its steps. */
-export function companionName(projectPath: string, number: number): string {
-  const plain = basename(projectPath).replace(/[^\w.-]/g, "-");
-  return `with-${number}-${plain.slice(0, 40)}`;
-}
 
 /** The file in which a state lists the companions' trees, whose objects are in other repositories. */
 const ENTRY = ".io-repositories";

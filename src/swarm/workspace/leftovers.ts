@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Git } from "../../git/command.ts";
+import { companionName } from "../../git/companion-name.ts";
 import { submoduleAt, submodulesOf } from "../../git/nested.ts";
 import { openRepo, type Repo } from "../../git/repository.ts";
 import { type RunRefs, refsOfRun } from "../../git/run-refs.ts";
@@ -15,7 +16,6 @@ import type { RunStatus } from "../../protocol/runs.ts";
 import { readJson } from "../../store/read-json.ts";
 import type { RunRow } from "../../store/runs.ts";
 import { Inputs } from "../pipeline/inputs.ts";
-import { companionName } from "./companions.ts";
 
 export interface LeftoversDeps {
   git: Git;

@@ -65,10 +65,10 @@ async function install(deps: RunPreparationDeps, workplace: BranchWorkplace, wan
   try {
     const names = await workplace.installed;
     const checkout = { root: repo.root, names };
-    const stand = { place: cwd, ...sandboxProfile(cwd) };
+    const profile = { place: cwd, ...sandboxProfile(cwd) };
     // In a resumed run, agents may already have worked in the tree.
     const keeping = { keep: journal.life === 1, keepLater: (work: () => Promise<void>) => beforeCopies(workplace, work) };
-    const at = { tree, checkout, stand, env: env(cwd), scratch: folder, ...keeping, signal };
+    const at = { tree, checkout, profile, env: env(cwd), scratch: folder, ...keeping, signal };
     const done = await createPreparer(deps).prepare(wanted, at);
     return done.map((each) => recordOf(each, { tree: baseTree, at: now().toISOString() }, names.length > 0));
   } catch (error) {

@@ -41,7 +41,7 @@ export function createReinstaller(deps: ReinstallDeps) {
     const preparer = createPreparer({ ...deps, kept: installedOfRun(place) });
     const at = {
       ...{ tree: treeOf(repo, top, ""), checkout: { root: workspace.tree.path, names }, env: env(folder) },
-      ...{ stand: { place: folder, ...sandboxProfile(folder) }, scratch: place.folder, keep: true, replace: true, signal },
+      ...{ profile: { place: folder, ...sandboxProfile(folder) }, scratch: place.folder, keep: true, replace: true, signal },
     };
     const [prepared] = await preparer.prepare([install], at);
     const record = recordOf(prepared!, { tree, at: now().toISOString() }, names.length > 0);

@@ -104,8 +104,6 @@ export interface InspectedProject {
   repo: Repo | undefined;
   /** The branch of the run. */
   branch: string;
-  /** The content of its last commit, as lines of `git ls-tree`. */
-  listed: readonly string[];
 }
 
 export interface WorkplaceDeps {
@@ -168,6 +166,8 @@ export async function openWorkplace(
   // Git scans the checkout while it fills the worktree.
   const status = repo.status();
   status.catch(() => undefined);
+  const listed = listTree(repo, base);
+  listed.catch(() => undefined);
   try {
     await addWorktree(repo, { path, branch, base, kept: known !== undefined, isLeft: isAbandoned });
     baseTree = (base === repo.head ? repo.tree : null) ?? (await repo.git.must(repo.root, ["rev-parse", `${base}^{tree}`]));
@@ -179,8 +179,6 @@ export async function openWorkplace(
   // Slow, and not needed before something is run.
   const installed = bring({ from: repo.root, to: path, names, scratch: folder, share: false, signal }).then(() => names);
   installed.catch(() => undefined);
-  const listed = inspected && base === repo.head ? Promise.resolve(inspected.listed) : listTree(repo, base);
-  listed.catch(() => undefined);
   const compared: Compared = new Map();
   const workspace = worktree(repo, path, branch, { compared });
   const prepared = { listed, installed, names, made: new Set<string>(), copying: new Set<Promise<void>>() };

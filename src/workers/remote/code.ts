@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { pictureOf } from "../../git/aside.ts";
+import { snapshotOf } from "../../git/aside.ts";
 import { makeBundle, takeBundle } from "../../git/bundles.ts";
 import { isAncestor, setRef } from "../../git/refs.ts";
 import type { Repo } from "../../git/repository.ts";
@@ -47,7 +47,7 @@ export async function captureFiles({ repo, path, scratch }: Worktree, job: strin
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
   // In the sandbox a folder has its real path.
   const told = { on: [head], folder: realOf(scratch), message: "The files as they were" } as const;
-  const commit = status === "" ? head : await pictureOf({ path, git }, told);
+  const commit = status === "" ? head : await snapshotOf({ path, git }, told);
   await setRef(repo, refOf(job), commit);
   return commit;
 }

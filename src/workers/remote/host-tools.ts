@@ -34,7 +34,7 @@ const STOP = { ok: false, text: "This work was taken over by another worker, or 
  */
 export function createHostTools({ gate, tools, sent, owner, place, jobAttempt, mayLeave }: HostToolsDeps): EngineTool[] {
   const { cwd, sandboxProfile, names } = place;
-  const bound = (stand: SandboxProfile) => gate.bind(tools, { cwd, actor: owner, within: cwd, stand });
+  const bound = (profile: SandboxProfile) => gate.bind(tools, { cwd, actor: owner, within: cwd, profile });
   const here = bound(sandboxProfile);
 
   /** The tool in the sandbox that the daemon wants for one call; by default the job's own. */

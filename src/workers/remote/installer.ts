@@ -23,7 +23,7 @@ export interface Installing {
   kept: string;
   /** What the checkout on the daemon's host has installed. */
   names: readonly string[];
-  stand: SandboxProfile;
+  profile: SandboxProfile;
   signal: AbortSignal;
 }
 
@@ -31,7 +31,7 @@ export interface Installing {
 export function createInstaller({ wrap, env, redactor, log }: InstallerDeps) {
   return {
     /** Returns what could not be installed, each with its reason. */
-    async install({ tree, prefix, scratch, kept, names, stand, signal }: Installing): Promise<string[]> {
+    async install({ tree, prefix, scratch, kept, names, profile, signal }: Installing): Promise<string[]> {
       const top = tree.path;
       const checkout = { root: top, names: [] };
       const folders = [prefix || ".", ...names.map((name) => dirname(name))];
@@ -40,7 +40,7 @@ export function createInstaller({ wrap, env, redactor, log }: InstallerDeps) {
         .map((each) => asInCheckout(each, names));
       if (wanted.length === 0) return [];
       const preparer = createPreparer({ wrap, redactor, log, kept });
-      const done = await preparer.prepare(wanted, { tree, checkout, stand, env, scratch, keep: true, signal });
+      const done = await preparer.prepare(wanted, { tree, checkout, profile, env, scratch, keep: true, signal });
       const missing = done.filter((each) => !isPrepared(each));
       if (missing.length > 0) log.warn("what a project needs could not be installed", { missing });
       return missing.map((each) => missingInstallMessage(each, "What needs it cannot run on this host."));

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { makeBundle, takeBundle } from "../../git/bundles.ts";
 import type { Git } from "../../git/command.ts";
 import { openRepo, type Repo } from "../../git/repository.ts";
-import { createStands } from "../../git/stand.ts";
+import { createSandboxProfiles } from "../../git/sandbox-profiles.ts";
 import { addWorktree, commitAll, removeWorktree, treeOf } from "../../git/worktrees.ts";
 import { UserError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -112,7 +112,7 @@ export function createProjects({ git, folder, installer, log }: ProjectsDeps) {
           return found;
         });
         const cwd = innerFolder(path, prefix);
-        const sandboxProfile = createStands({ projectPath: repo.root, folder: own, height: height ?? undefined });
+        const sandboxProfile = createSandboxProfiles({ projectPath: repo.root, folder: own, height: height ?? undefined });
         const tree = treeOf(repo, path, branch);
         const kept = join(folder, project, "installed");
         const installing = {
@@ -121,7 +121,7 @@ export function createProjects({ git, folder, installer, log }: ProjectsDeps) {
           scratch: own,
           kept,
           names: installed,
-          stand: sandboxProfile(cwd),
+          profile: sandboxProfile(cwd),
           signal: jobAttempt.signal,
         };
         // Later jobs reuse what one job installs.

@@ -55,7 +55,7 @@ describe("a cluster", async () => {
 
     expect(JSON.parse((await cluster.io("worker", "drain", "alpha", "--json")).stdout)).toMatchObject({ state: "draining" });
     expect(await ended).toBe(0);
-    // The same line again goes on as who it was, though its code is used up by now.
+    // The same command again continues as the same worker, although its code is used up.
     const again = startWorker(home, ["--json"]);
     await until("the drained worker again", () => again.output().includes("takes no more jobs"));
     expect((await cluster.io("worker", "revoke", "alpha", "--json")).stdout).toContain('"revoked": true');
@@ -67,7 +67,7 @@ describe("a cluster", async () => {
     const { child } = await cluster.join("beta");
     const { pid } = await cluster.status();
     process.kill(pid!, "SIGKILL");
-    // One that could not have its port yet is followed by another.
+    // A server that could not get its port yet is replaced by another one.
     await until("the next server", async () => {
       const { state, pid: now } = await cluster.status();
       return state === "running" && now !== null && now !== pid && isAlive(now);
@@ -104,7 +104,7 @@ test("the server ends with its daemon; one that a killed daemon left is ended by
   expect(isAlive(running.pid)).toBe(false);
   expect(processesOn(home)).toEqual([]);
 
-  // The number in the file is a stranger's by now, whose command line even names the server.
+  // The pid in the file now belongs to another program, whose command line even contains the server's name.
   const stranger = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)", "nats-server"], { stdio: "ignore" });
   onTestFinished(() => killed(stranger));
   writeFileSync(filesIn(join(home, "cluster")).pid, `${stranger.pid}\n`);
@@ -141,7 +141,7 @@ test("without a daemon io cluster start writes the config, and the next daemon s
   await daemon.kill("SIGTERM");
 });
 
-/** The ports at which a process listens. */
+/** The sockets on which a process listens. */
 function listeners(pid: number): string[] {
   const inodes = new Set(
     readFileSync(`/proc/${pid}/net/tcp`, "utf8")
@@ -158,7 +158,7 @@ function socketsOf(pid: number): string[] {
     try {
       return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${name}`))?.[1] ?? [];
     } catch {
-      // Closed in between.
+      // Closed in the meantime.
       return [];
     }
   });

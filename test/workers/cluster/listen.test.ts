@@ -45,19 +45,19 @@ test("where the server listens is decided by what a person named, and by nothing
   expect(await listen({ host: "::1" })).toBe("::1");
   expect(await listen({ listen: "127.0.0.1", host: "io.example.org" })).toBe("127.0.0.1");
   expect(await listen({ listen: "0.0.0.0" })).toBe("0.0.0.0");
-  // A name or an address in front of this host: named by a person, and no address of its own.
+  // A name or address in front of this host: configured by a person, but not one of its own addresses.
   expect(await listen({ host: "203.0.113.7" })).toBe("0.0.0.0");
   if (outer !== undefined) expect(await listen({ host: outer })).toBe(outer);
 });
 
-/** Every address at which a process listens, whichever port, by IPv4 and IPv6. */
+/** Every address on which a process listens, on any port, over IPv4 and IPv6. */
 function listenersOf(pid: number): string[] {
   const own = new Set(
     readdirSync(`/proc/${pid}/fd`).flatMap((name) => {
       try {
         return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${name}`))?.[1] ?? [];
       } catch {
-        // Closed in between.
+        // Closed in the meantime.
         return [];
       }
     }),

@@ -16,7 +16,7 @@ test("without a cluster a daemon loads nothing of the NATS client or of the work
   expect(having.some((source) => source.includes("@nats-io/transport-node"))).toBe(true);
 });
 
-/** Every file of the sources that a daemon has loaded from its start to its end, by what V8 wrote down. */
+/** Every source file that a daemon loaded between its start and its end, according to V8's coverage data. */
 async function sourcesOfDaemon(home: string): Promise<string[]> {
   const folder = mkdtempSync(join(home, "loaded-"));
   const daemon = await startDaemonProcess(home, { ...REHEARSAL, NODE_V8_COVERAGE: folder });

@@ -22,7 +22,7 @@ test("a certificate is for its names alone, from its own authority, and is made 
   expect(isStillGood(server, createAuthority(), names)).toBe(false);
   expect(isStillGood(server, authority, names, new Date(Date.parse(read.validTo) - 20 * 86_400_000))).toBe(false);
   expect(fingerprintOf(authority.certificate)).toMatch(/^[\w-]{43}$/);
-  // Past 2050 the form of a date is another.
+  // After 2050, certificates use another date format.
   expect(new X509Certificate(createAuthority(new Date("2051-03-04T05:06:07Z")).certificate).validFrom).toContain("2051");
 });
 
@@ -91,7 +91,7 @@ test("an invitation is good for ten minutes, once, however its code is typed, an
   invitations.settle(guessed.publicKey);
   expect(changes).toBe(before + 1);
   expect(invitations.publicKeys()).not.toContain(guessed.publicKey);
-  // What proves one role proves not the other, and not another text.
+  // A proof for one role is not valid for the other role or for another text.
   const other = invitations.add()!;
   expect(invitations.take(other.publicKey, "text", proofOf(other.code, "daemon", "text"))).toBe(false);
   expect(invitations.take(other.publicKey, "another", proofOf(other.code, "worker", "text"))).toBe(false);

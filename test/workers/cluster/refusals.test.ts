@@ -32,7 +32,7 @@ test("a stranger is refused: with no key, with a key of its own, in the clear, a
   const { servers, tls } = access;
   await expect(connect({ servers, tls: { ca: tls!.ca }, reconnect: false })).rejects.toThrow(/authorization violation/i);
   await expect(connect({ servers, tls: null, reconnect: false })).rejects.toThrow();
-  // Nor does a worker trust a server that another authority vouches for.
+  // A worker also does not trust a server with a certificate from another authority.
   const other = { ...alpha.access, tls: { ca: createAuthority().certificate } };
   await expect(connectOnce(other, 15_000)).rejects.toThrow(/certificate|self.signed/i);
 });
@@ -117,7 +117,7 @@ test("a code that was used, guessed or made up gets the same answer, and five wr
   expect(answers[0]!.stderr).toContain("The invitation was refused");
   for (const answer of answers) expect(answer).toEqual(answers[0]);
 
-  // The first wrong one was counted above.
+  // The first wrong code was already counted above.
   const asker = nkeyOf(readInviteUrl(open.url).seed);
   const connection = await connected(await cluster.access(asker.seed, asker.publicKey));
   for (let wrong = 2; wrong <= 5; wrong += 1)
@@ -170,7 +170,7 @@ test("a name that is taken, a bad name and another protocol are told in a senten
   const answer = await worker.request("io.presence.alpha", JSON.stringify(said));
   expect(answer.json()).toMatchObject({ state: "refused", reason: expect.stringContaining("Update the worker") });
   expect((await cluster.workers())[0]).toMatchObject({ name: "alpha", version: "0.1.0" });
-  // The version before signed nothing, and had no key of the daemon's.
+  // The previous version did not sign anything and did not know the daemon's key.
   expect(await declined({ protocol: 1 })).toContain("Update the worker, then start the worker again.");
   const older = temporaryHome();
   writeFileSync(join(older, "worker.json"), JSON.stringify({ access: alpha.access, labels: [], capacity: 1 }));

@@ -9,9 +9,9 @@ import { sleeping } from "../../support/processes.ts";
 import { soon } from "../../support/soon.ts";
 import { until } from "../../support/until.ts";
 
-/** Two seconds are promised; a machine that does much else at the same time is given more. */
+/** Two seconds are promised; a busy machine gets more. */
 const PROMPT_MS = 8_000;
-/** Long enough for a lease to run out and for another to be sure of it. */
+/** Long enough for a lease to expire and for another worker to take over. */
 const OVERTAKEN_MS = LEASE_MS * 2;
 
 describe("a worker", () => {
@@ -57,7 +57,7 @@ describe("a worker", () => {
     const first = await worker("w1");
     await dispatcher.submit(jobOf("j", { notes, ms: 3_000 }));
     await untilNoted("begun j 1 w1");
-    // It only goes out to others: nobody can come in.
+    // It only connects to others: nobody can connect to it.
     expect(host("w1").listening()).toBe(0);
     await host("w1").cut();
     await worker("w2");
@@ -116,7 +116,7 @@ describe("a server", () => {
     await untilNoted("begun held 1 w1");
     await until("the daemon to know who has it", () => dispatcher.attempts("held").length === 1);
     await host("w1").cut();
-    // It ends while nobody can hear of it.
+    // It ends while it cannot tell anybody.
     await untilNoted("ended held 1 w1");
     await nats.kill();
     await nats.start();
@@ -138,7 +138,7 @@ describe("a daemon", () => {
     const { daemon, worker, notes, untilNoted, noted } = await startCluster();
     const first = await daemon();
     await worker("w1");
-    // Without effects: those wait until a daemon has written down what is about to happen.
+    // Without effects, because those wait until a daemon has recorded what is about to happen.
     await first.submit(jobOf("j", { notes, ms: 200 }));
     await untilNoted("begun j");
     await first.die();
@@ -174,7 +174,7 @@ describe("a daemon", () => {
 describe("cancelling", () => {
   test("ends a job on its worker with every process it started, long before the next beat", async () => {
     const { daemon, worker, notes, untilNoted } = await startCluster();
-    // So long that no beat comes in time: it has to be told.
+    // So long that no beat comes in time: the worker has to be told.
     const leaseMs = 60_000;
     const dispatcher = await daemon({ leaseMs });
     await worker("w1");

@@ -18,7 +18,7 @@ import { until } from "../../support/until.ts";
 const done = (value: string): Outcome => ({ state: "done", value, tree: null, commit: null, usage: noUsage() });
 const LOST = { state: "lost" };
 
-/** The daemon's side, and two workers' hands: what a worker does in order can be done here in any. */
+/** The daemon's side, and two clients with workers' keys that can do in any order what a worker does in sequence. */
 async function start() {
   const nats = await startNats([{ name: "w1" }, { name: "w2" }]);
   const store = openStore(join(temporaryFolder(), "io.db"));
@@ -46,7 +46,7 @@ async function start() {
     const held: string[] = [];
     return {
       ask,
-      /** Takes the next job, and takes it on. */
+      /** Waits for the next job and accepts it. */
       async take() {
         const grant = await until("a job", async () => ((await ask("next", { held })) as AnswerTo<"next">).grant ?? undefined);
         const { attempt } = grant;
@@ -64,7 +64,7 @@ test("a worker that was overtaken cannot complete its job; the one that overtook
   const { dispatcher, w1, w2 } = await start();
   await dispatcher.submit(jobOf("j", { notes: "none" }));
   const first = await w1.take();
-  // As if it were frozen: it is not heard of any more.
+  // As if the worker were frozen: nothing is heard from it any more.
   const second = await w2.take();
   expect(second.attempt).toMatchObject({ attempt: 2, worker: "w2" });
   expect(second.earlier).toMatchObject([{ attempt: 1, worker: "w1", end: "lease_expired" }]);
@@ -102,11 +102,11 @@ test("a question is answered to who holds the job, and to nobody who was overtak
 test("a holder that is heard of is not overtaken, and what was given and never taken on is no attempt", async () => {
   const { dispatcher, w1, w2 } = await start();
   await dispatcher.submit(jobOf("j", { notes: "none" }));
-  // The answer is lost on its way: whoever asks again does not have it.
+  // The answer is lost on its way: the worker asks again without the job.
   expect(await w1.ask("next", { held: [] })).toMatchObject({ grant: { attempt: { attempt: 1 } } });
   const first = await w1.take();
   expect(first.attempt.attempt).toBe(1);
-  // The other waits for longer than two leases.
+  // The other worker waits for longer than two leases.
   let isWaiting = true;
   const other = w2.ask("next", { held: [] }).finally(() => {
     isWaiting = false;

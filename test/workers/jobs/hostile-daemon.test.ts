@@ -28,11 +28,11 @@ interface Job extends Awaited<ReturnType<HostileHands["take"]>> {
   mallory: HostileHands;
   folder: string;
   task: string;
-  /** What the daemon answers to a question of a turn. */
+  /** Asks the daemon something during a turn. Returns its answer. */
   wants(data: object): Promise<{ state: string; data: { value: unknown } }>;
 }
 
-/** A task that the hostile worker has taken. */
+/** Creates a task and lets the hostile worker take it. */
 async function taken(slug: string, safety: Record<string, unknown> = {}): Promise<Job> {
   const { daemon } = cluster;
   const folder = project({ "a.txt": "a\n" }, atTheEnd);
@@ -63,7 +63,7 @@ test("a call that a worker makes never runs on the daemon's host, whatever it is
   const { wants, mallory, lease, task } = await taken("calls", { approvals: "effects" });
   const mark = join(temporaryFolder(), "ran-here");
   const shell = { command: `touch ${mark}` };
-  // The first waits for a person; the second has the same id, and is over at once.
+  // The first call waits for a person; the second has the same id and would end at once.
   const first = wants(call("c1", "shell", shell));
   const [question] = await asked(cluster.daemon);
   const second = wants(call("c1", "file_ops", { nonsense: true }));
@@ -74,11 +74,11 @@ test("a call that a worker makes never runs on the daemon's host, whatever it is
   expect((await second).data.value).toMatchObject({ do: shell });
   const outcome = { kind: "outcome", call: "c1", ok: true, refused: false, text: "exit 0" };
   expect((await wants(outcome)).data.value).toMatchObject({ ok: true });
-  // Told of again, it is answered from the record.
+  // If reported again, it is answered from the record.
   await wants(outcome);
   for (const tool of [
     "config_update",
-    // Its agent could call this one here: what people said is for no worker.
+    // The agent could call this tool on the daemon's host, but no worker may read what people said.
     "conversation_search",
     "web_fetch",
     "github",
@@ -91,7 +91,7 @@ test("a call that a worker makes never runs on the daemon's host, whatever it is
     expect((await wants(call(`x-${tool}`, tool, shell))).data.value).toMatchObject({
       answer: { ok: false, text: expect.stringContaining("There is no tool") },
     });
-  // What is the daemon's own is answered here, by the rules of the job.
+  // The daemon's own tools run here, by the rules of the job.
   const page = { path: "general/from-a-worker", content: "# Hello\n" };
   const written = wants(call("w", "wiki_write", page));
   const [write] = await asked(cluster.daemon);
@@ -105,7 +105,7 @@ test("a call that a worker makes never runs on the daemon's host, whatever it is
 
 test("what a worker says it used is written down if it can be, and ends its job if it cannot; nothing is below zero", async () => {
   const { daemon } = cluster;
-  /** What the task alone used: how it ended is told in a conversation, which uses a model too. */
+  /** The usage of the task alone, without the message that reports its end, which also uses a model. */
   const usedBy = async (task: string) =>
     (await daemon.json<UsageSummary>("GET", "/api/usage?by=task")).items.find(({ name }) => name === task) ?? noUsage();
   const good = { model: "m", inputTokens: 10, outputTokens: 5, cacheReadTokens: 2, durationMs: 3 };
@@ -120,10 +120,10 @@ test("what a worker says it used is written down if it can be, and ends its job 
     if (at > 0) expect(await record(1, { ...good, ...wrong })).toEqual({ state: "lost" });
     else {
       expect(await record(1, good)).toEqual({ state: "told" });
-      // The same event again is the same.
+      // The same event again is not counted twice.
       expect(await record(1, good)).toEqual({ state: "told" });
       expect(await record(2, { ...good, ...wrong })).toEqual({ state: "lost" });
-      // What was spent before it was cut off is owed all the same.
+      // What was spent before the interruption is still counted.
       expect(await record(3, good)).toEqual({ state: "told" });
     }
     const failed = await ended(daemon, task);
@@ -185,7 +185,7 @@ test("a commit's name, an epoch, a lease and a blob that cannot be are refused b
 const AS = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"];
 const git = (cwd: string, ...args: string[]) => execFileSync("git", [...AS, ...args], { cwd, encoding: "utf8" }).trim();
 
-/** A commit as a worker might send it, made on the code that it was sent. */
+/** A commit as a worker might send it, based on the code that it received. */
 function crafted(kind: string, bytes: Uint8Array): { commit: string; bundle: Buffer } {
   const folder = temporaryFolder();
   const [repo, file] = [join(folder, "repo"), join(folder, "code.bundle")];

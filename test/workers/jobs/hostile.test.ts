@@ -27,13 +27,13 @@ import { until } from "../../support/until.ts";
 
 /** A lease that outlasts the test. */
 const CALM = { limits: { leaseMs: 60_000 } };
-/** How many questions are answered with one kind of forgery before the next is tried. */
+/** How many questions are answered with one kind of forgery before the next kind is tried. */
 const EACH = 5;
 const LOST = { state: "lost" };
 const REFUSED = { state: "refused" };
 const done = (value: string) => ({ state: "done", value, tree: null, commit: null, usage: noUsage() });
 
-/** A daemon, and two workers of one pool: the hands of w1 are hostile, with keys of its own; w2 is anybody's. */
+/** A daemon and two workers of one pool. w1 is hostile and has its own keys; w2 may be anyone. */
 async function start({ isCareless = false } = {}) {
   const nats = await startNats([{ name: "w1" }, { name: "w2" }], onTestFinished, undefined, { isCareless });
   const folder = temporaryFolder();
@@ -57,7 +57,7 @@ async function start({ isCareless = false } = {}) {
   return { nats, dispatcher, rows, notes: join(folder, "notes"), boss: connection, handsOf, mallory: await handsOf("w1") };
 }
 
-/** The victim: a worker as it is, on a connection of its own. */
+/** The victim: a real worker on its own connection. */
 async function honest({ handsOf }: { handsOf: (name: string) => ReturnType<typeof hostileHands> }) {
   const { link } = await handsOf("w2");
   const lines: string[] = [];
@@ -78,7 +78,7 @@ test("a worker cannot have the server speak for it: it reads no stream, and its 
   void (async () => {
     for await (const status of mallory.connection.status()) if (status.type === "error") refused.push(String(status.error));
   })();
-  // A stream with bytes of its choice, on a server that serves streams.
+  // A stream with content of its choice, on a server that supports streams.
   const stream = { name: "BOX", subjects: ["box.>"], allow_direct: true, storage: "memory" };
   expect((await boss.request("$JS.API.STREAM.CREATE.BOX", JSON.stringify(stream))).json()).not.toHaveProperty("error");
   await boss.request("box.x", "an order");
@@ -96,7 +96,7 @@ test("a worker cannot have the server speak for it: it reads no stream, and its 
     mallory.connection.subscribe(subject, { callback: () => undefined });
     await until(`the refusal of ${subject}`, () => refused.some((each) => each.includes(`"${subject}"`)));
   }
-  // What it may ask, it asks in the name of another's inbox.
+  // It sends requests that it is allowed to make with another worker's inbox as the reply subject.
   mallory.connection.publish(
     presenceSubject("w1"),
     JSON.stringify({ version: "1", protocol: 1, engine: "", wall: "", running: 0 }),
@@ -114,7 +114,7 @@ test("a worker cannot have the server speak for it: it reads no stream, and its 
 test("on a server that lets everybody say everything, a worker still obeys nothing that the daemon has not signed for it, now", async () => {
   const setting = await start({ isCareless: true });
   const { nats, dispatcher, notes, mallory } = setting;
-  // A job that the daemon really gave, to the attacker.
+  // A job that the daemon really gave to the attacker.
   await dispatcher.submit(jobOf("given", { notes }, { pool: "host-w1", ...CALM }));
   const given: Msg[] = [];
   const questions: Msg[] = [];
@@ -143,17 +143,17 @@ test("on a server that lets everybody say everything, a worker still obeys nothi
   await mallory.connection.flush();
   const lines = await honest(setting);
   await until("every kind of forgery to have been tried", () => forged > 5 * EACH, 60_000);
-  // What its victim said, said again, and said in its name.
+  // Messages of its victim sent again, and forged ones in its name.
   for (const { data } of questions.slice(0, 5)) mallory.connection.publish(fromWorker("w2"), data);
   const head = { protocol: PROTOCOL, to: nats.publicKey("daemon"), nonce: "n", session: "s", number: 1_000 };
   for (const from of [nats.publicKey("w2"), nats.publicKey("w1")])
     mallory.connection.publish(fromWorker("w2"), seal(own, { ...head, from, kind: "next", data: { held: [] } }));
   spying.unsubscribe();
   await mallory.connection.flush();
-  // Left alone, the victim does what the daemon wants of it, and has done nothing else.
+  // Left alone, the victim does what the daemon wants, and has done nothing else.
   await dispatcher.submit(jobOf("good", { notes }, { pool: "host-w2" }));
   expect(await dispatcher.ended("good")).toMatchObject({ state: "done", attempts: [{ worker: "w2" }] });
-  // It took none of the forgeries even for a moment.
+  // It accepted none of the forgeries, even briefly.
   expect(lines.join("\n")).not.toMatch(/came too late|not in order/);
   expect(readFileSync(notes, "utf8")).toMatch(/^begun good 1 w2\nended good 1 w2\n$/);
   expect(await mallory.ask("end", { lease, outcome: { value: done("mine") } })).toEqual({ state: "accepted" });
@@ -178,7 +178,7 @@ test("an order that the daemon signed once is none a second time, and one for an
   repeating.unsubscribe();
   await mallory.connection.flush();
 
-  // What the daemon itself should never sign.
+  // Grants that the daemon itself should never sign.
   const desk = createDesk({ seed: nats.accessTo("daemon").nkeySeed, keyOf: (name) => nats.publicKey(name) });
   const job = { ...jobOf("odd", { notes }), protocol: PROTOCOL };
   const attempt = { epoch: 1, attempt: 1, lease: randomUUID(), worker: "w2" };
@@ -223,7 +223,7 @@ test("a worker can do nothing with the lease of another: not beat, ask, tell, se
   expect(await mallory.ask("end", { lease, outcome: { value: done("mine") } })).toEqual(REFUSED);
   expect(await mallory.ask("end", { lease, outcome: "nonsense" })).toEqual(REFUSED);
   mallory.link.tell("delta", { lease, seq: 0, data: "mine" });
-  // To its own worker all of that is answered.
+  // The job's own worker gets answers to all of these.
   expect(await victim.ask("beat", { lease })).toEqual({ state: "held" });
   expect(await victim.ask("ask", { lease, number: 1, data: { value: "what is it?" } })).toMatchObject({ state: "answered" });
   expect(await victim.fetch(lease, "code")).toHaveLength(3);
@@ -254,7 +254,7 @@ test("what a worker said once cannot be said again by another: a dead one is nei
     mallory.connection.publish(presenceSubject("w2"), JSON.stringify(presence));
   }, 50);
   onTestFinished(() => clearInterval(again));
-  // Its lease runs out all the same.
+  // Its lease expires anyway.
   const taken = await mallory.take();
   expect(taken).toMatchObject({ job: { id: "j" }, attempt: { attempt: 2 }, earlier: [{ worker: "w2", end: "lease_expired" }] });
   await sleep(100);
@@ -305,7 +305,7 @@ test("numbers that cannot be end the job with a sentence, and a flood of message
   expect(heard).toEqual([]);
 });
 
-/** A genuine question of a worker's, for another to carry. */
+/** A genuine message of a worker, to be delivered by another. */
 async function sealedBy(
   { link, connection }: Awaited<ReturnType<typeof hostileHands>>,
   kind: string,

@@ -42,7 +42,7 @@ test("what a project needs is installed on a worker once for each state of its l
     expect(installs() - before).toBe(1);
   }
 
-  // The daemon's host has nothing installed any more, and the lock file is another.
+  // Nothing is installed on the daemon's host any more, and the lock file is different.
   rmSync(join(folder, "node_modules"), { recursive: true });
   const commit = (name: string, from: string, to: string) => {
     writeFileSync(join(folder, name), readFileSync(join(folder, name), "utf8").replace(from, to));
@@ -102,6 +102,6 @@ pipeline:
   expect(steps).toHaveLength(2);
   expect(steps.at(-1)!.worker).not.toBe(draft.worker);
   const later = model.requests.filter((request) => roleOf(request) === "engineer").at(-1)!;
-  // On a starved machine the first worker may have lost its lease and begun anew.
+  // On an overloaded machine, the first worker may have lost its lease and started again.
   expect(systemOf(later)).toMatch(/You answered: Done in turn \d\./);
 }, 240_000);

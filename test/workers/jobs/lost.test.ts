@@ -21,9 +21,9 @@ const { atTheEnd, end } = collectEndings();
 afterAll(end);
 let hosts: Hosts;
 let model: ModelServer;
-/** What a task does, by its words. */
+/** The command that a task runs, by words in its prompt. */
 const commands = new Map<string, string>();
-/** The same, for a task that does more than one command. */
+/** The actions of a task that does more than run one command, by words in its prompt. */
 const acts = new Map<string, (request: ChatRequest) => Act | Promise<Act>>();
 beforeAll(async () => {
   const answer = (request: ChatRequest) => {
@@ -37,7 +37,7 @@ beforeAll(async () => {
   hosts = await startHosts(model.url, { names: ["w1", "w2", "w3", "w4"], leaseMs: LEASE_MS, atTheEnd });
 }, 150_000);
 
-/** A squad of its own whose one task runs one command, or does what it is told step by step, and says something. */
+/** Creates a squad with one task, which runs one command or follows a script, and then says something. */
 async function withTask(
   slug: string,
   command: string | ((request: ChatRequest) => Act | Promise<Act>),
@@ -50,7 +50,7 @@ async function withTask(
   if (typeof command === "string") commands.set(`Do ${slug}`, command);
   else acts.set(`Do ${slug}`, command);
   const { id } = await delegate(daemon, slug, { task: `Do ${slug}` });
-  /** The worker that is at it, once there is one. */
+  /** The worker that has the task, once there is one. */
   const holder = () =>
     until(
       "a worker to be at it",
@@ -62,7 +62,7 @@ async function withTask(
   return { daemon, folder, id, holder, asks };
 }
 
-/** The runtimes that work on the sessions of a home. */
+/** The runtimes that use the sessions of a home. */
 const runtimesOf = (home: string) =>
   processesOn(home).filter((pid) => hasEnvironment(pid, "COPILOT_HOME", join(home, "sessions")));
 const writeGo = (go: string) => writeFileSync(go, "");
@@ -71,7 +71,7 @@ const callsOf = async (daemon: TestDaemon, id: string) =>
     ({ tool, state }) => `${tool} ${state}`,
   );
 
-/** A command that notes each time it is run, and goes on until a file is there. */
+/** A command that records each run and waits until a file exists. */
 function held() {
   const place = temporaryFolder();
   const [notes, go] = [join(place, "notes"), join(place, "go")];

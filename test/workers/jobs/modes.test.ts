@@ -15,7 +15,7 @@ import { characterOf, delegate, project, squadWith } from "../../support/squads.
 await ensureProgram("bwrap", "bubblewrap");
 
 type Calls = [string, unknown][];
-/** An agent that makes the calls of its task, and then repeats what it was told. */
+/** An agent that makes the calls in its task, then repeats the results. */
 const agent: Model = (request) => {
   const begun = request.messages.findLastIndex(({ role }) => role === "user");
   const results = request.messages.slice(begun).flatMap((each) => (each.role === "tool" ? [textOf(each)] : []));
@@ -24,7 +24,7 @@ const agent: Model = (request) => {
   return { call: (JSON.parse(script) as Calls).map(([tool, args]) => ({ tool, args })) };
 };
 const model = await scriptedModel(agent, undefined, afterAll);
-/** What no job of these workers may touch: the home of whoever runs them. */
+/** The home of the person who runs the workers, which no job may touch. */
 const theirs = realpathSync(temporaryFolder(afterAll));
 mkdirSync(join(theirs, ".ssh"));
 writeFileSync(join(theirs, ".ssh/id_ed25519"), "a private key");
@@ -83,7 +83,7 @@ test("on a worker a task keeps to its mode: in auto commands stay in the project
   expect((await finishedTask(daemon, first.task.id)).result).toContain("a person was asked and denied it");
   await daemon.json("PATCH", "/api/squads/web", { safety: { mode: null } });
 
-  // What is chosen for everything counts from the next call on.
+  // The global mode applies from the next call on.
   await daemon.json("PATCH", "/api/config", { mode: "full" });
   await told("web", [shell(`touch ${kept}-full`)]);
   expect(existsSync(`${kept}-full`)).toBe(true);

@@ -48,7 +48,7 @@ test("300 jobs end once each, whatever happens to workers, cables, the server an
   let submitted = 0;
   const submitting = (async () => {
     for (const id of ids) {
-      // A life of the daemon that has just ended takes nothing any more.
+      // A daemon that has just ended accepts nothing any more.
       while (
         !(await dispatcher
           .submit(jobOf(id, { notes, ms: Math.floor(random() * 600), effects: ["c"] }, { limits: { maxAttempts: 50 } }))
@@ -73,12 +73,12 @@ test("300 jobs end once each, whatever happens to workers, cables, the server an
   const known = new Set(
     ends.flatMap(({ attempts }, at) => attempts.map(({ attempt, worker: by }) => `begun ${ids[at]} ${attempt} ${by}`)),
   );
-  // The faults have hit something.
+  // The faults must have had an effect.
   expect(ends.filter(({ attempts }) => attempts.length > 1).length).toBeGreaterThan(3);
   expect(noted("begun").filter((line) => !known.has(line))).toEqual([]);
 }, 180_000);
 
-/** The same numbers each time (mulberry32). */
+/** Pseudo-random numbers, the same each time (mulberry32). */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {

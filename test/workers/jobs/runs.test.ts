@@ -12,7 +12,7 @@ import { both, engineer, split, YAML } from "../../support/swarm/streams.ts";
 import { until } from "../../support/until.ts";
 
 const FOUR = split(task("T1", "One"), task("T2", "Two"), task("T3", "Three"), task("T4", "Four"));
-/** A test fails before the run and after it, amid more output than a worker sends. */
+/** One test fails before and after the run, amid more output than a worker sends. */
 const RED = "seq 9000; echo 1..2; echo ok 1 - a; echo not ok 2 - b; seq 9000; exit 1";
 const PIPELINE = `${YAML("", `checks: ["test -f README.md && ls", "! grep -q broken *.txt", "${RED}"]`)}    qa: {agent: tester, maxIterations: 1, approvalKeyword: ALL_PASSED}\n`;
 const script = play(
@@ -38,7 +38,7 @@ async function runOn(daemon: TestDaemon, folder: string): Promise<Run> {
   );
 }
 
-/** What a run came to, but for names and times of its own and for the order in which streams happened to be merged. */
+/** The result of a run without its own names and times, and independent of the order in which streams were merged. */
 function comparable(run: Run, folder: string) {
   const tree = git(folder, "rev-parse", `${run.branch}^{tree}`);
   const trees = new Set([tree, ...run.loops.map(({ approved }) => approved)]);
@@ -56,7 +56,7 @@ function comparable(run: Run, folder: string) {
   };
 }
 
-/** What agents of squads do: write a file, look at it, log a decision, write a page. */
+/** What squad agents do: write a file, read it, log a decision, write a page. */
 function inSquads(request: ChatRequest): Act {
   const number = /Write file (\d+)/.exec(JSON.stringify(request.messages.findLast(({ role }) => role === "user")))?.[1] ?? "";
   const step = stepOf(request);
@@ -95,7 +95,7 @@ test("a run with four streams over three workers comes to the same branch and ev
   const steps = away.steps.filter(({ kind }) => kind === "call" || kind === "checks");
   expect(steps.filter(({ worker }) => worker === null).map(({ key }) => key)).toEqual([]);
   expect(new Set(steps.map(({ worker }) => worker)).size).toBeGreaterThan(1);
-  // One engineer, one host: its session is there.
+  // Each engineer stays on one host, because its session is there.
   for (const stream of [1, 2, 3, 4]) {
     const own = steps.filter((step) => step.agent === "engineer" && step.stream === stream);
     expect(new Set(own.map(({ worker }) => worker)).size).toBe(1);

@@ -8,17 +8,17 @@ import { temporaryFolder } from "../../support/home.ts";
 import { soon } from "../../support/soon.ts";
 import { until } from "../../support/until.ts";
 
-/** Everything that is told of an implementation: how one is opened on a database, with one place for work. */
+/** What the suite knows about an implementation: how to open one on a database, with room for one job. */
 export interface DispatcherUnderTest {
   name: string;
-  /** Called once a test. The answer opens a daemon's life; the one before it has been closed. */
+  /** Called once per test. The returned function starts a daemon; the previous one has been closed. */
   prepare(): Promise<(store: Store) => Promise<Dispatcher>>;
 }
 
-/** Two seconds are promised; a machine that does much else at the same time is given more. */
+/** Two seconds are promised; a busy machine gets more. */
 const PROMPT_MS = 8_000;
 
-/** What every dispatcher owes to those who have work for it. */
+/** The behaviour that every dispatcher must have. */
 export function dispatcherSuite({ name, prepare }: DispatcherUnderTest): void {
   const start = async () => {
     const folder = temporaryFolder();
@@ -107,7 +107,7 @@ export function dispatcherSuite({ name, prepare }: DispatcherUnderTest): void {
       await dispatcher.ended("twice");
       stop();
       expect(refused).toBe(2);
-      // The first listener was told in a transaction that was taken back with it.
+      // The first listener was called in a transaction that was then rolled back.
       expect(events.filter(({ body }) => body.kind === "outcome")).toHaveLength(1);
     });
 
@@ -164,7 +164,7 @@ export function dispatcherSuite({ name, prepare }: DispatcherUnderTest): void {
       const end = await dispatcher.ended("asks");
       const answers = ["answer to first", `answer to ${large}`, "that cannot be answered", "answer to slow"];
       expect(end).toMatchObject({ state: "done", value: { answers } });
-      // On a busy machine an attempt may lose its lease; the next one asks all of it, once.
+      // On a busy machine, an attempt may lose its lease; the next one asks all of it, once.
       const last = asked.filter(({ attempt }) => attempt === end.attempts.at(-1)?.attempt);
       expect(last.map(({ data }) => data)).toEqual(["first", large, "wrong", "slow"]);
       expect(new Set(asked.map(({ attempt, data }) => `${attempt} ${String(data)}`)).size).toBe(asked.length);

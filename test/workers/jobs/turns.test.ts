@@ -14,7 +14,7 @@ import { soon } from "../../support/soon.ts";
 import { characterOf, delegate, ended, project, squadWith, stepOf } from "../../support/squads.ts";
 import { until } from "../../support/until.ts";
 
-/** Two seconds are promised; a machine that does much else at the same time is given more. */
+/** Two seconds are promised; a busy machine gets more. */
 const PROMPT_MS = 8_000;
 const git = (cwd: string, ...args: string[]) => execFileSync("git", args, { cwd, encoding: "utf8" }).trim();
 
@@ -72,7 +72,7 @@ test("a task waits for a worker, is done there while it is drained, and its bran
   expect(git(folder, "for-each-ref", "--format=%(refname)", "refs/io")).toBe("");
   const calls = await daemon.json<{ items: { tool: string; state: string }[] }>("GET", `/api/tasks/${id}/calls`);
   expect(calls.items.map(({ tool, state }) => `${tool} ${state}`)).toEqual(["file_ops done", "shell done"]);
-  // What the worker was given of the project is gone from it.
+  // The project's files have been removed from the worker.
   expect(jobsOf(alpha.home)).toEqual([]);
 }, 150_000);
 
@@ -114,7 +114,7 @@ test("cancelling a task, revoking its worker and ending that with a signal each 
   await until("its runtime to be gone too", () => processesOn(beta.home).length === 0);
   expect(jobsOf(beta.home)).toEqual([]);
 
-  // What it had goes to the next at once, not when its lease is over.
+  // Its task goes to the next worker at once, not when its lease expires.
   const gamma = await cluster.join("gamma");
   await atIt(2);
   asked = performance.now();
@@ -163,7 +163,7 @@ test("a daemon that was killed, and comes back without its server, waits for wha
   await second.kill("SIGTERM");
 }, 150_000);
 
-/** A daemon that has its tasks done by workers alone, on a model that says so to agents and nothing to anybody else. */
+/** A daemon whose tasks are done by workers only, on a model that acts for agents and only says "noted" to others. */
 async function start(agent: (request: ChatRequest) => Act | Promise<Act>, cluster: Record<string, unknown> = {}) {
   const model = await scriptedModel((request) => (characterOf(request) ? agent(request) : { say: "noted" }));
   const env = providerEnvironment(model.url);
