@@ -8,7 +8,7 @@ import type { Failure, Message, Route, Source } from "../protocol/messages.ts";
 import type { ConversationLog } from "../store/conversation-log.ts";
 import { isTemporary } from "../store/faults.ts";
 import type { Messages, Work } from "../store/messages.ts";
-import type { Store } from "../store/open.ts";
+import { type Store, whenNotHeld } from "../store/open.ts";
 import type { Answer, Answered } from "./answer.ts";
 import type { ConversationSettings } from "./conversation-settings.ts";
 import { type Outbox, replyKey } from "./outbox.ts";
@@ -79,7 +79,7 @@ export interface InboxDeps {
 const MAX_ATTEMPTS = 5;
 
 export function createInbox(deps: InboxDeps): Inbox {
-  const { store, messages, talk, steering, answer, outbox, conversations, addressOf, startedBy, emit, log, retryMs } = deps;
+  const { store, messages, talk, steering, outbox, conversations, addressOf, startedBy, emit, log, retryMs } = deps;
   const running = new Map<string, AbortController>();
   const waiters = new Map<string, ((message: Message) => void)[]>();
   /** Conversations whose messages must wait. */
@@ -98,18 +98,14 @@ export function createInbox(deps: InboxDeps): Inbox {
   });
 
   async function handle(work: Work): Promise<void> {
-    const { id, attempts } = work.message;
-    if (attempts >= MAX_ATTEMPTS) return end(work.message, gaveUp(attempts));
+    const { id } = work.message;
     const abort = new AbortController();
     running.set(id, abort);
+    const isClosed = () => !lanes.isOpen();
     try {
-      const result = await answer(work, abort.signal);
-      if (lanes.isOpen()) end(work.message, outcomeOf(result), result);
-    } catch (error) {
-      // The queue retries it when the database can be written again.
-      if (isTemporary(error)) throw error;
-      log.error("a message could not be answered", { id, error });
-      if (lanes.isOpen()) end(work.message, internalFailure(error));
+      const [outcome, result] = await outcomeFor(work, deps, abort.signal);
+      // An answer waits for another program that holds the database.
+      if (!isClosed()) await whenNotHeld(() => end(work.message, outcome, result), isClosed);
     } finally {
       running.delete(id);
     }
@@ -186,7 +182,11 @@ export function createInbox(deps: InboxDeps): Inbox {
         lanes.kick(conversation);
       }
     },
-    stopAll: () => messages.open().filter(cancel).length,
+    stopAll() {
+      // What runs ends even if the end of what waits cannot be recorded.
+      for (const abort of running.values()) abort.abort();
+      return messages.open().filter(cancel).length;
+    },
     start() {
       lanes.open();
       for (const conversation of messages.conversationsWaiting()) lanes.kick(conversation);
@@ -220,6 +220,24 @@ const CANCELLED: Outcome = {
 
 function failed(code: string, message: string): Outcome {
   return { status: "failed", reply: null, partial: false, error: { code, message } };
+}
+
+/** Runs a message's turn. Rejects if the database cannot be written: the queue retries it when it can. */
+async function outcomeFor(
+  work: Work,
+  { answer, log }: Pick<InboxDeps, "answer" | "log">,
+  signal: AbortSignal,
+): Promise<[Outcome, Done?]> {
+  const { id, attempts } = work.message;
+  if (attempts >= MAX_ATTEMPTS) return [gaveUp(attempts)];
+  try {
+    const result = await answer(work, signal);
+    return [outcomeOf(result), result];
+  } catch (error) {
+    if (isTemporary(error)) throw error;
+    log.error("a message could not be answered", { id, error });
+    return [internalFailure(error)];
+  }
 }
 
 function gaveUp(attempts: number): Outcome {

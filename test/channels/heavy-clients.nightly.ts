@@ -14,7 +14,7 @@ import { projectOf } from "../support/project.ts";
 import { ensureFromPypi } from "../support/real-clients.ts";
 import { until } from "../support/until.ts";
 
-/** Clients that bring hundreds of packages along: Open WebUI takes 7 GB. */
+/** Clients with hundreds of packages: Open WebUI takes 7 GB. */
 const INSTALL_MS = 3_600_000;
 
 const { atTheEnd, end } = collectEndings();
@@ -64,7 +64,7 @@ test(
       env: {
         ...{ PATH: process.env.PATH, HOME: home, DATA_DIR: home, WEBUI_SECRET_KEY: "for-tests", CORS_ALLOW_ORIGIN: url },
         ...{ OPENAI_API_BASE_URL: `${daemon.url}/v1`, OPENAI_API_KEY: token, ENABLE_OLLAMA_API: "False" },
-        // No accounts, nothing fetched, and the chat's id sent along.
+        // Without accounts, offline, and with the chat's id in each request.
         ...{ WEBUI_AUTH: "False", OFFLINE_MODE: "true", HF_HUB_OFFLINE: "1", RAG_EMBEDDING_ENGINE: "openai" },
         ENABLE_FORWARD_USER_INFO_HEADERS: "true",
       },
@@ -113,7 +113,7 @@ test(
     expect(await chat("and a good evening")).toBe("You said: and a good evening");
     const before = (await daemon.json<{ items: ConversationInfo[] }>("GET", "/api/conversations")).items;
     expect(before.filter(({ messages }) => messages === 2)).toHaveLength(1);
-    // As its page does: by the chat's id, told piece by piece elsewhere.
+    // As its own page does: identifies the chat by id and receives the answer piece by piece elsewhere.
     const { id } = await post<{ id: string }>("/api/v1/chats/new", { chat: { title: "tea", models: ["io"] } }, user);
     const messages = [{ role: "user", content: "by the chat's id" }];
     await post("/api/chat/completions", { model: "io", messages, stream: true, chat_id: id, id: "m1" }, user);

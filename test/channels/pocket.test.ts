@@ -10,7 +10,7 @@ import { channelSuite, type Person } from "./suite.ts";
 
 const program = bundled(join(packageRoot, "test", "support", "pocket-daemon.ts"));
 const PASSWORD = "open-sesame";
-/** Where the daemon of the test under way listens. */
+/** The port of the current test's daemon. */
 const place = { port: 0 };
 
 async function person(): Promise<Person> {
@@ -31,7 +31,7 @@ async function person(): Promise<Person> {
       if (reply !== undefined) heard.push(reply);
       if (key !== undefined) took.add(key);
     });
-    // The daemon is killed under it.
+    // The daemon may be killed while it is connected.
     socket.on("error", () => socket.destroy());
     await send("here");
   };

@@ -7,35 +7,35 @@ import { temporaryHome } from "../support/home.ts";
 import { isAfterTool, lastUserText, scriptedModel } from "../support/model.ts";
 import { until } from "../support/until.ts";
 
-/** The key of a rule that says what is to be done. */
+/** The key in an approval rule that says what to do. */
 const THEN = "then";
 
-/** Somebody at the far end of a channel. */
+/** A person at the far end of a channel. */
 export interface Person {
-  /** Says something; done when the channel has taken it. The same key again is the same thing said again. */
+  /** Says something. Resolves when the channel has accepted it. Using the same key again repeats the same message. */
   say(text: string, key: string): Promise<void>;
-  /** The replies that reached them, oldest first. */
+  /** The replies that have reached the person, oldest first. */
   heard(): Promise<string[]> | string[];
-  /** Goes away and hears nothing, until `back`. */
+  /** Goes away and receives nothing until `back`. */
   leave(): Promise<void>;
   back(): Promise<void>;
 }
 
-/** What the suite has to know of a channel. */
+/** What the suite needs to know about a channel. */
 export interface ChannelUnderTest {
   name: string;
-  /** Settings a daemon needs to have the channel, and what stands for the other side. */
+  /** The settings that a daemon needs for the channel. Also starts what stands for the other side. */
   prepare(): Promise<{ config: Record<string, unknown>; env: NodeJS.ProcessEnv }>;
-  /** The daemon's program and arguments, where it is not IO's own. */
+  /** The daemon's program and arguments, if not IO's own. */
   program?: () => Promise<readonly string[]>;
-  /** Somebody who may talk to this daemon. */
+  /** A person who may talk to this daemon. */
   person(daemon: TestDaemon): Promise<Person>;
-  /** Says something as somebody who may not. */
+  /** Says something as a person who may not. */
   stranger(daemon: TestDaemon, text: string): Promise<void>;
   isFromHere(source: Source): boolean;
 }
 
-/** What every channel has to do, whatever is behind it. */
+/** The behaviour that every channel must have, whatever is behind it. */
 export function channelSuite(channel: ChannelUnderTest): void {
   const model = () =>
     scriptedModel((request) => {

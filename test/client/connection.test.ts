@@ -6,7 +6,7 @@ import { type Connection, openConnection } from "../../src/client/connection.ts"
 import type { DaemonFile } from "../../src/home/daemon-file.ts";
 import { until } from "../support/until.ts";
 
-/** A daemon that says its name; it can be told to drop the next request that comes over a connection it has kept. */
+/** A daemon that answers with its name. It can be told to drop the next request on a kept-alive connection. */
 async function startDaemon(name: string, port = 0) {
   const asked: string[] = [];
   let drops = 0;
@@ -75,7 +75,7 @@ test("whoever listens at the address of a daemon that has ended is not given the
   found = undefined;
   const stranger = await startDaemon("stranger", first.file.port);
   others.push(stranger);
-  // The first may still find the connection that has just ended.
+  // The first request may still find the connection that has just ended.
   await expect(ask()).rejects.toThrow("it has ended");
   await expect(ask()).rejects.toThrow("it has ended");
   expect(stranger.asked).toEqual([]);

@@ -12,7 +12,7 @@ import { until } from "../support/until.ts";
 const ASKED = Date.parse("2026-03-02T23:00:00Z");
 const MINUTE = 60_000;
 
-/** A question that waits for half an hour, through as many lives of the daemon as the test wants, in quiet hours all day. */
+/** A question that expires after 30 minutes, across any number of daemon restarts, in quiet hours by default. */
 function question(quietHours = "00:00-23:59") {
   const store = openStore(":memory:");
   const rows = createOutboxRows(store);
@@ -37,7 +37,7 @@ function question(quietHours = "00:00-23:59") {
     told,
     approval,
     rows,
-    /** IO lives from one minute after the question to another. */
+    /** Runs IO from one minute after the question until another. */
     async life(minute: number, to: number) {
       await end();
       const outbox = createOutbox({
@@ -68,7 +68,7 @@ function question(quietHours = "00:00-23:59") {
       for (clock.at = ASKED + minute * MINUTE; clock.at <= ASKED + to * MINUTE; clock.at += MINUTE) {
         outbox.start();
         if (clock.at === ASKED + minute * MINUTE) news.start();
-        // What else is asked makes it look again.
+        // Another question makes it check again.
         hear({ id: 1, type: "approval.asked", data: approval } as unknown as Event);
       }
       await until("everything to be handed over", () => rows.waiting() === 0);

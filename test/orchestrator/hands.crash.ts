@@ -30,7 +30,7 @@ test("a kill in the middle of an edit leaves the old file or the new one, and th
     const text = callText("file_ops", { operation: "edit", path, edits: [{ old: "the end", new: "another end" }] });
     const { id } = await daemon.json<Message>("POST", "/api/messages", { text, conversation: `round-${round}` });
     const deadline = performance.now() + 60_000;
-    // The new text is written beside the old one first.
+    // The new text is first written to a file beside the old one.
     while (readdirSync(work).length === 1 && performance.now() < deadline && !isFresh(path, fresh))
       await new Promise((next) => setImmediate(next));
     await daemon.kill("SIGKILL");
@@ -48,7 +48,7 @@ test("a kill in the middle of an edit leaves the old file or the new one, and th
     else {
       unknown += 1;
       expect(message.reply).toContain("whether it took effect is unknown");
-      // It is not made again behind the model's back.
+      // The edit is not repeated without the model's knowledge.
       expect(readFileSync(path, "utf8")).toBe(left);
     }
     await again.kill("SIGTERM");
@@ -56,7 +56,7 @@ test("a kill in the middle of an edit leaves the old file or the new one, and th
   expect(unknown).toBeGreaterThan(0);
 });
 
-/** Whether the edit was over before it could be caught. */
+/** Whether the edit finished before the kill. */
 function isFresh(path: string, fresh: string): boolean {
   return statSync(path).size === Buffer.byteLength(fresh);
 }

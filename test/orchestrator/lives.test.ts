@@ -21,12 +21,12 @@ const journal = (home: string, owner: string) =>
       .all(owner)
       .map((row) => ({ ...(row as { state: string; replayed: number }) })),
   );
-/** Which file it is, and when it was written: a second write would change both. */
+/** The file's inode and modification time: a second write would change both. */
 const stampOf = (file: string) => {
   const { ino, mtimeNs } = statSync(file, { bigint: true });
   return `${ino}:${mtimeNs}`;
 };
-/** Writes one file; the first time the model is shown the result of that, it falls silent. */
+/** Writes one file, then falls silent the first time it is shown the result. */
 function writesOnce(file: string): Model {
   let silent = false;
   return (request) => {
@@ -111,7 +111,7 @@ test("a session made with other tools is replaced, and the model still knows wha
   const request = model.requests.at(-1)!;
   expect(request.messages.filter(({ role }) => role === "user")).toHaveLength(1);
   const handover = /## Said earlier in this conversation[^\n]*\n(.*)$/s.exec(systemOf(request))?.[1] ?? "";
-  // Nothing that fits is left out: a fact may stand anywhere.
+  // Everything that fits is included, because a fact may be anywhere.
   expect(handover).toContain("User: [via api] my boat's name is Ada");
   expect(handover).toContain("Assistant: Your boat is called Ada.");
   for (let index = 0; index < 6; index += 1) expect(handover).toContain(`User: [via api] small talk ${index}`);

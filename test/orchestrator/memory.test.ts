@@ -18,7 +18,7 @@ const long = (index: number) => `part ${index}: ${"alpha beta gamma delta ".repe
 let model: ModelServer;
 let daemon: TestDaemon;
 beforeAll(async () => {
-  // It never says the fact, and its summaries hold it only if they were given it.
+  // The model never says the fact by itself. Its summaries contain it only if they were given it.
   model = await scriptedModel(
     (request) => {
       const wanted = /\bfind (\S+)$/.exec(lastUserText(request))?.[1];
@@ -77,7 +77,7 @@ test("what was said is found, summarised or not, by IO and by the agents of squa
   expect((await daemon.ask({ text: `find ${FACT}` })).reply).toContain(`And my code is ${FACT}.`);
   const { id: task } = await delegate(daemon, "lasting", { task: "find TEAL-9901" });
   expect((await ended(daemon, task, 60_000)).result).toContain("The gardener's number is TEAL-9901.");
-  // So is what only an agent was told.
+  // Facts that only an agent was told are found as well.
   const { id: asked } = await delegate(daemon, "lasting", { task: "The shed's number is RUST-4410." });
   await ended(daemon, asked, 60_000);
   expect((await daemon.ask({ text: "find rust-4410", conversation: "elsewhere" })).reply).toMatch(

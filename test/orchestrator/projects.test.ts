@@ -18,7 +18,7 @@ const daemon = await startDaemonProcess(home, providerEnvironment(model.url), at
 const open = (request: object) => daemon.json<ConversationInfo>("POST", "/api/conversations", request);
 const ask = (text: string, conversation: string) => daemon.ask({ text, conversation });
 const system = () => systemOf(model.requests.at(-1)!);
-/** Also what a test before it said, and the hand-over of a session. */
+/** The whole request, including earlier messages and the handover of a session. */
 const told = () => JSON.stringify(model.requests.at(-1));
 const folderWith = (files: Record<string, string>) => {
   const folder = realpathSync(temporaryFolder(atTheEnd));
@@ -55,7 +55,7 @@ test("two projects of the same name have two conversations, and a name that is t
   const named = await open({ folder: folders[0], name: "refactoring" });
   expect(named).toMatchObject({ name: "refactoring", folder: folders[0] });
   expect(await open({ folder: folders[1], name: "shop" })).toMatchObject({ name: "shop", folder: null, messages: 1 });
-  // The project's own conversation stays the first, the one that was used last is another.
+  // The project's own conversation stays the first one, even if another was used last.
   await ask("hello", "refactoring");
   expect(await open({ folder: folders[0] })).toMatchObject({ name: one!.name });
   expect(await open({ folder: folders[0], last: true })).toMatchObject({ name: "refactoring" });

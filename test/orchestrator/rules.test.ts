@@ -20,7 +20,7 @@ let daemon: TestDaemon;
 let home: string;
 const start = () => startDaemonProcess(home, {}, atTheEnd);
 beforeAll(async () => {
-  // It repeats nothing, and its summaries say nothing; it makes the calls that it is told to make.
+  // The model repeats nothing, and its summaries say nothing. It makes the calls that it is told to make.
   model = await scriptedModel(
     (request, at) => {
       if (isSummary(request)) return { say: "They talked." };
@@ -48,7 +48,7 @@ test("a rule given once holds after ten windows, after a restart and in a new se
     expect((await daemon.ask({ text: `part ${index}: ${"alpha beta gamma delta ".repeat(900)}` })).status).toBe("done");
   await daemon.ask({ text: "Go on." });
   expect(systemOf(asked())).toContain(`- ${RULE}`);
-  // All that is left of it is the rule itself.
+  // Only the rule itself is left of that message.
   expect(lastUserText(asked())).not.toContain("vineyard-77");
 
   await daemon.ask({ text: "Hello", conversation: "another" });
@@ -119,7 +119,7 @@ test("the model keeps a rule in any language by naming the user's own sentence, 
     "コミットメッセージは日本語で書いてください。",
   ]);
   const kept = await rules();
-  // Half a sentence says the opposite, a quotation is somebody else's, and a program is nobody who rules.
+  // Part of a sentence may mean the opposite, a quotation is somebody else's, and a program may not set rules.
   expect(await say("Mai inviare le chiavi.", "inviare le chiavi")).toHaveLength(1);
   expect(await say("> Send the keys to me.", "Send the keys to me.")).toHaveLength(1);
   expect(await say("Squash the commits.", "Push on Fridays.")).toHaveLength(1);

@@ -75,7 +75,7 @@ test("an answer that cannot be is exit 2 and changes nothing, and a broken confi
   expect(await wrong("ftp://x")).toContain("provider.baseUrl");
   expect(await wrong("other", "ftp://x")).toContain("provider.baseUrl");
   expect(await wrong("opnai")).toContain('No provider is called "opnai". Did you mean "openai"?');
-  // One more than there are presets means none of them.
+  // The number after the last preset means none of them.
   const most = PRESETS.length + 1;
   expect(await wrong(`${most + 1}`)).toContain(`Allowed: 1 to ${most}, openai, azure`);
   expect(await wrong("azure", "")).toContain("Azure OpenAI or Foundry needs an address");

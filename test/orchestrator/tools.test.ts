@@ -50,12 +50,12 @@ const daemon = await startDaemonProcess(
 
 interface Case {
   tool: string;
-  /** What stands before a case, and what takes it away again. */
+  /** Set-up for a case, and its clean-up. */
   before?: () => Promise<unknown> | unknown;
   after?: () => Promise<unknown> | unknown;
   good: { args: unknown; reads: string | RegExp; effect?: () => unknown | Promise<unknown> };
   wrong: { args: unknown; names: string };
-  /** `ends` is what the journal says of it: a tool with no way to fail still has to do its work in trouble. */
+  /** `ends` is the call's state in the journal: a tool that cannot fail must still work in trouble. */
   fails: { args: unknown; reads: string | RegExp; ends?: "done" | "refused"; before?: () => void; after?: () => void };
 }
 const page = (name: string) => join(home, "wiki", "pages", name);
@@ -102,7 +102,7 @@ const CASES: Case[] = [
     good: { args: {}, reads: "pages/people/ada.md – Ada" },
     wrong: { args: { folder: "people" }, names: "folder" },
     fails: {
-      // There is no way to fail short of a broken disk: an index that cannot be opened is made anew.
+      // It cannot fail unless the disk is broken: an index that cannot be opened is rebuilt.
       args: {},
       reads: "pages/people/ada.md – Ada",
       ends: "done",

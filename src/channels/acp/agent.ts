@@ -21,6 +21,7 @@ import { createCommands } from "./commands.ts";
 import { asRequestError, invalid } from "./errors.ts";
 import { listSessions } from "./list.ts";
 import { createSession, type Session } from "./session.ts";
+import type { EditorOffers } from "./texts.ts";
 
 const SETUP = {
   id: "io-setup",
@@ -44,8 +45,8 @@ interface Opening {
 /** IO as an editor's agent, built on the daemon's API. */
 export function createAcpAgent(access: AcpAccess, version: string): AgentApp {
   const sessions = new Map<string, Session>();
-  let holdsTexts = false;
-  const parts = { access, commands: createCommands(access), holdsTexts: () => holdsTexts };
+  let offers: EditorOffers = { texts: false, forms: false, terminals: false };
+  const parts = { access, commands: createCommands(access), offers: () => offers };
   const sessionOf = (id: string): Session => {
     const session = sessions.get(id);
     if (!session) throw RequestError.sessionNotFound(id);
@@ -79,7 +80,11 @@ export function createAcpAgent(access: AcpAccess, version: string): AgentApp {
 
   return agent({ name: "io" })
     .onRequest(methods.agent.initialize, ({ params: { clientCapabilities } }) => {
-      holdsTexts = clientCapabilities?.fs?.readTextFile === true;
+      offers = {
+        texts: clientCapabilities?.fs?.readTextFile === true,
+        forms: clientCapabilities?.elicitation?.form != null,
+        terminals: clientCapabilities?.terminal === true,
+      };
       return {
         protocolVersion: PROTOCOL_VERSION,
         agentInfo: { name: "io", title: "IO", version },

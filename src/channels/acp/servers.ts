@@ -1,6 +1,7 @@
 import type { AgentContext, McpServer, PermissionOption, RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import { named } from "../../lib/quoted.ts";
 import type { McpServerDetails } from "../../protocol/mcp.ts";
+import { mcpArguments } from "../../protocol/mcp-command.ts";
 import { persistently, segment } from "../mcp/access.ts";
 import type { AcpAccess } from "./access.ts";
 import { textBlock } from "./content.ts";
@@ -95,8 +96,7 @@ export function createEditorServers({ access, path, folder, session, client, say
   };
 }
 
-const forGood = ({ name, project }: McpServerDetails) =>
-  `To switch it on for good: io mcp enable ${JSON.stringify(name)} --project ${JSON.stringify(project)}`;
+const forGood = (server: McpServerDetails) => `To switch it on for good: io mcp enable ${mcpArguments(server)}`;
 
 /** What a person sees: no values of variables or headers. */
 function shown(server: McpServerDetails) {

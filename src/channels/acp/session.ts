@@ -16,7 +16,8 @@ import { createQuestions, type Questions } from "./questions.ts";
 import { isOfPerson, type Replayed, replayMessages } from "./replay.ts";
 import { createEditorServers } from "./servers.ts";
 import { createSettings } from "./settings.ts";
-import { createEditorTexts } from "./texts.ts";
+import { createTerminals } from "./terminals.ts";
+import { createEditorTexts, type EditorOffers } from "./texts.ts";
 import { createTurnReporter, planOf, type TurnReporter } from "./turn-reporter.ts";
 
 export interface SessionDeps {
@@ -26,14 +27,13 @@ export interface SessionDeps {
   /** The conversation's name. */
   id: string;
   folder: string;
-  /** Whether the editor can provide unsaved texts. */
-  holdsTexts: () => boolean;
+  offers: () => EditorOffers;
   /** The conversation, if it already exists. */
   known?: ConversationInfo;
 }
 
 /** One conversation that an editor has open. Nothing is stored before the first prompt. */
-export function createSession({ access, client, commands, id, folder, holdsTexts, known }: SessionDeps) {
+export function createSession({ access, client, commands, id, folder, offers, known }: SessionDeps) {
   /** Texts of other clients, until their turns begin. */
   const asked = new Map<string, string>();
   /** The last event of each message that a replay has already shown. */
@@ -46,7 +46,8 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
   const say = (text: string) => tell({ sessionUpdate: "agent_message_chunk", content: textBlock(text) });
   const reporter = createTurnReporter({ folder: () => folder, tell, resultOf: (...of) => resultOf(access, ...of) });
   const servers = createEditorServers({ access, path: `${path}/servers`, folder, session: id, client, say });
-  const texts = createEditorTexts({ access, client, session: id, path: `${path}/editor`, folder, isOffered: holdsTexts });
+  const texts = createEditorTexts({ access, client, session: id, path: `${path}/editor`, folder, offers });
+  const terminals = createTerminals({ access, client, session: id, path: `${path}/editor`, show: reporter.showTerminal });
   const feed = createFeed({ access, conversation: id, onEvent: handleEvent });
   const prompts = createPrompts({ access, conversation: id, feed, keep });
   const settings = createSettings({ access, conversation: id, isKept: () => keeping !== undefined });
@@ -75,6 +76,7 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
       case "editor.asked":
         // The turn, and with it all later events, waits for this answer.
         void texts.answer(event.data).catch((error: unknown) => access.note(String(error)));
+        if (event.data.terminal && offers().terminals) void terminals.run(event.data.ask, event.data.terminal);
         return;
       case "conversation.changed":
         return event.data.name === id ? reportChanges(event.data) : undefined;
@@ -99,6 +101,7 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
   }
 
   async function finish(message: Message): Promise<void> {
+    texts.withdraw();
     await reporter.finish(message);
     await reportContextUse(access, path, tell);
     prompts.finished(message);

@@ -28,6 +28,8 @@ interface OpenCall {
   args: string;
   output: string;
   diff?: ToolNews["diff"];
+  /** Its output is shown by a terminal of the editor. */
+  hasTerminal?: true;
 }
 
 interface Turn {
@@ -79,7 +81,7 @@ export function createTurnReporter({ folder, tell, resultOf }: TurnReporterDeps)
       call.output = `${call.output}${news.output}`.slice(-MOST_OUTPUT);
       await present(call, news);
       const content = contentOf({ text: call.output });
-      await tell({ sessionUpdate: "tool_call_update", toolCallId: call.id, content });
+      if (!call.hasTerminal) await tell({ sessionUpdate: "tool_call_update", toolCallId: call.id, content });
     }
     if (news.state === "started" || news.state === "running") return;
     current.calls.delete(news.callId ?? news.tool);
@@ -87,8 +89,8 @@ export function createTurnReporter({ folder, tell, resultOf }: TurnReporterDeps)
     await end(current, call, news.state === "done");
   }
 
-  async function end({ message }: Turn, { id, callId, diff, output }: OpenCall, isDone: boolean): Promise<void> {
-    const text = diff ? undefined : output || (await resultOf(message, callId));
+  async function end({ message }: Turn, { id, callId, diff, output, hasTerminal }: OpenCall, isDone: boolean): Promise<void> {
+    const text = diff || hasTerminal ? undefined : output || (await resultOf(message, callId));
     const content = contentOf({ diff, text });
     const status = isDone ? ("completed" as const) : ("failed" as const);
     await tell({ sessionUpdate: "tool_call_update", toolCallId: id, status, ...(content.length > 0 && { content }) });
@@ -104,6 +106,14 @@ export function createTurnReporter({ folder, tell, resultOf }: TurnReporterDeps)
     /** Continues a running turn from its current position. */
     goOn({ id, text }: MessageProgress): void {
       turnOf(id).said = text;
+    },
+    /** Shows a call in a terminal of the editor. An update that names the terminal after its release would be lost. */
+    async showTerminal({ message, call: callId }: { message: string; call: string }, terminalId: string): Promise<void> {
+      const call = openCall(turnOf(message), { id: message, tool: "shell", callId, state: "running" });
+      call.hasTerminal = true;
+      await present(call, {});
+      const content = [{ type: "terminal" as const, terminalId }];
+      await tell({ sessionUpdate: "tool_call_update", toolCallId: call.id, content });
     },
     /** The editor's id of an open call of this tool, preferably one with the same summary. */
     openCall(message: string, tool: string, about: string): string | undefined {

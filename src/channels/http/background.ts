@@ -10,6 +10,7 @@ export interface BackgroundRoutesDeps {
     list(lines: number): BackgroundOutput[];
     find(id: string, lines: number): BackgroundOutput | undefined;
     stop(id: string): Promise<BackgroundCommand | undefined>;
+    stopOf(owner: string): Promise<boolean>;
   };
 }
 

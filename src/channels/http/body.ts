@@ -66,6 +66,15 @@ export const loginReader: MiddlewareHandler = async (context, next) => {
   });
 };
 
+/** The same for other programs, whose routes read the body themselves. */
+export const unpackedReader: MiddlewareHandler = async (context, next) => {
+  if (hasBody(context)) {
+    refuseEncoded(context);
+    refuseOtherCharsets(context);
+  }
+  await next();
+};
+
 async function check({ required }: BodyRule, text: string): Promise<void> {
   if (text === "") {
     if (required) throw new HttpError(400, "The body is missing: this takes a JSON object, with content-type application/json.");
@@ -112,6 +121,10 @@ const typeOf = (context: Context): string => (context.req.header("content-type")
 function refuseOtherTypes(context: Context, { types }: BodyRule): void {
   if (!types.includes(typeOf(context)))
     throw new HttpError(415, `This content type is not taken here. Send ${types.join(" or ")}.`);
+  refuseOtherCharsets(context);
+}
+
+function refuseOtherCharsets(context: Context): void {
   const charset = /;\s*charset="?([^\s;"]*)/i.exec(context.req.header("content-type") ?? "")?.[1];
   if (charset !== undefined && !/^(?:utf-?8|us-ascii)$/i.test(charset))
     throw new HttpError(415, "Text is taken as UTF-8 alone. Send it so, with charset=utf-8 or without a charset.");

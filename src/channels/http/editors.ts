@@ -1,13 +1,21 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { EditorTexts } from "../../orchestrator/editor-texts.ts";
+import { TerminalOrders, TerminalReport } from "../../protocol/editor-terminal.ts";
 import { Conversation } from "../../protocol/messages.ts";
+import { FormAnswer } from "../../protocol/person-form.ts";
 import { answers, body } from "./shapes.ts";
 
 export interface EditorRoutesDeps {
-  editorTexts: Pick<EditorTexts, "opened" | "closed" | "answer">;
+  editorTexts: Pick<EditorTexts, "opened" | "closed" | "answer" | "reportTerminal">;
 }
 
-/** The unsaved texts of editors. */
+const Offers = z.strictObject({
+  texts: z.boolean().default(true),
+  forms: z.boolean().default(false),
+  terminals: z.boolean().default(false),
+});
+
+/** The unsaved texts and terminals of editors, and the people at them. */
 export function editorRoutes(app: OpenAPIHono, { editorTexts }: EditorRoutesDeps): void {
   const path = "/api/conversations/{name}/editor";
   const params = z.object({ name: Conversation });
@@ -16,12 +24,15 @@ export function editorRoutes(app: OpenAPIHono, { editorTexts }: EditorRoutesDeps
   const open = createRoute({
     method: "put",
     path,
-    summary: "Says that an editor has the conversation open and answers `editor.asked` with the texts that it holds",
-    request: { params },
+    summary:
+      "Says that an editor has the conversation open and answers `editor.asked`: with the texts that it holds, with forms and in its terminal",
+    request: { params, body: { ...body(Offers), required: false } },
     responses: answers(200, Open),
   });
   app.openapi(open, (context) => {
-    editorTexts.opened(context.req.valid("param").name);
+    // An editor's process that is older than the daemon says nothing and holds texts.
+    const { texts = true, forms = false, terminals = false } = context.req.valid("json");
+    editorTexts.opened(context.req.valid("param").name, { texts, forms, terminals });
     return context.json({ open: true }, 200);
   });
 
@@ -40,16 +51,31 @@ export function editorRoutes(app: OpenAPIHono, { editorTexts }: EditorRoutesDeps
   const answer = createRoute({
     method: "post",
     path: `${path}/{ask}`,
-    summary: "The text that an editor holds of a file, by what `editor.asked` named; null where it holds none",
+    summary:
+      "What an editor answers to `editor.asked`: its text of the file, null where it holds none, or the form as it was filled in",
     request: {
       params: params.extend({ ask: z.string().max(100) }),
-      body: body(z.strictObject({ text: z.string().nullable() })),
+      body: body(z.union([z.strictObject({ text: z.string().nullable() }), FormAnswer])),
     },
     responses: answers(200, z.object({ taken: z.boolean() })),
   });
   app.openapi(answer, (context) => {
     const { name, ask } = context.req.valid("param");
-    const { text } = context.req.valid("json");
-    return context.json({ taken: editorTexts.answer(name, ask, text ?? undefined) }, 200);
+    const given = context.req.valid("json");
+    const answer = "text" in given ? { text: given.text ?? undefined } : given;
+    return context.json({ taken: editorTexts.answer(name, ask, answer) }, 200);
+  });
+
+  const terminal = createRoute({
+    method: "post",
+    path: `${path}/{ask}/terminal`,
+    summary:
+      "What an editor's process says of a command in its terminal; the first that says anything is given the command to run",
+    request: { params: params.extend({ ask: z.string().max(100) }), body: body(TerminalReport) },
+    responses: answers(200, TerminalOrders),
+  });
+  app.openapi(terminal, (context) => {
+    const { name, ask } = context.req.valid("param");
+    return context.json(editorTexts.reportTerminal(name, ask, context.req.valid("json")), 200);
   });
 }

@@ -22,10 +22,12 @@ export interface MessageRoutesDeps {
   steering: Pick<Steering, "say">;
   conversations: Pick<ConversationSettings, "seen">;
   attachments: Pick<Attachments, "find">;
+  /** Ends the commands that a message left running; false if there were none. */
+  background: { stopOf(id: string): Promise<boolean> };
 }
 
 export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
-  const { inbox, outbox, messages, events, conversations, attachments: files } = deps;
+  const { inbox, outbox, messages, events, conversations, attachments: files, background } = deps;
   /** Marks a finished message as delivered, because this response shows it to somebody. */
   const markDelivered = (message: Message): Message => {
     if (message.finishedAt !== null) outbox.received(replyKey(message.id), FETCHED_SOURCES);
@@ -103,14 +105,14 @@ export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
   const cancel = createRoute({
     method: "post",
     path: "/api/messages/{id}/cancel",
-    summary: "Ends a message that waits or runs",
+    summary: "Ends a message that waits or runs, or the commands that a finished one left running; 409 where there are none",
     request: { params: MessageId },
     responses: answers(200, Message),
   });
   app.openapi(cancel, async (context) => {
     const { id } = context.req.valid("param");
     find(id);
-    if (!inbox.cancel(id)) throw new HttpError(409, "This message is finished already.");
+    if (!inbox.cancel(id) && !(await background.stopOf(id))) throw new HttpError(409, "This message is finished already.");
     return context.json(markDelivered(await inbox.finished(id)), 200);
   });
 

@@ -1,6 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import { SECRET_KEYS } from "../../home/config.ts";
-import { configSchema } from "./config-file.ts";
+import { configSchema, secretSchemas } from "./config-file.ts";
 
 type Json = Record<string, unknown>;
 interface Operation extends Json {
@@ -160,18 +159,7 @@ const hasItems = (schema: Json | undefined): boolean => Object.hasOwn(Object(sch
 function shownConfig(): Json {
   const { $schema: _, ...schema } = structuredClone(configSchema()) as Json & { properties: Record<string, Json> };
   const set = { type: "object", properties: { set: { type: "boolean" } }, required: ["set"], additionalProperties: false };
-  for (const name of SECRET_KEYS) {
-    const parts = name.split(".");
-    const key = parts.at(-1)!;
-    let holder: Record<string, Json> | undefined = schema.properties;
-    let outer: Json | undefined = schema;
-    for (const part of parts.slice(0, -1)) {
-      outer = part === "*" ? (outer?.additionalProperties as Json | undefined) : holder?.[part];
-      holder = outer?.properties as Record<string, Json> | undefined;
-    }
-    const secret = holder?.[key];
-    if (holder && secret) holder[key] = { anyOf: [set, secret] };
-  }
+  for (const { holder, key } of secretSchemas(schema)) holder[key] = { anyOf: [set, holder[key]] };
   return schema;
 }
 

@@ -61,12 +61,8 @@ export function pageRoutes(app: OpenAPIHono, { folder, isKnown }: PageDeps): voi
   const assetAt = (name: string): Asset | undefined => {
     const known = read.get(name);
     if (known) return known;
-    const path = join(folder, name);
-    const type = TYPES[extname(name)];
-    if (type === undefined || !existsSync(path)) return undefined;
-    const packed = (suffix: string) => (existsSync(path + suffix) ? readFileSync(path + suffix) : undefined);
-    const asset = { type, plain: readFileSync(path), br: packed(".br"), gzip: packed(".gz") };
-    read.set(name, asset);
+    const asset = readAsset(folder, name);
+    if (asset) read.set(name, asset);
     return asset;
   };
 
@@ -82,8 +78,9 @@ export function pageRoutes(app: OpenAPIHono, { folder, isKnown }: PageDeps): voi
     });
   app.get("/diagram", (context) => context.body(FRAME_PAGE, 200, FRAME_HEADERS));
   app.get("*", (context, next) => {
-    if (/^\/(?:api|assets|v1|mcp)(?:\/|$)/.test(context.req.path)) return next();
-    const asset = assetAt("index.html");
+    if (/^\/(?:api|assets|v1|mcp|\.well-known)(?:\/|$)/.test(context.req.path)) return next();
+    // Read anew each time: it names the other files, which are others once the package was replaced below a running daemon.
+    const asset = readAsset(folder, "index.html");
     if (asset) {
       const known = isKnown(context);
       const chat = known ? /^\/(?:chat(?:\/([\w.-]+))?)?\/?$/.exec(context.req.path) : null;
@@ -95,6 +92,14 @@ export function pageRoutes(app: OpenAPIHono, { folder, isKnown }: PageDeps): voi
     }
     return context.text('The page is not built. Build it with "npm run build", or talk to IO with "io".\n', 404);
   });
+}
+
+function readAsset(folder: string, name: string): Asset | undefined {
+  const path = join(folder, name);
+  const type = TYPES[extname(name)];
+  if (type === undefined || !existsSync(path)) return undefined;
+  const packed = (suffix: string) => (existsSync(path + suffix) ? readFileSync(path + suffix) : undefined);
+  return { type, plain: readFileSync(path), br: packed(".br"), gzip: packed(".gz") };
 }
 
 /** Adds to the page whether the browser seems signed in, its theme, and its first view, so that it need not ask. */

@@ -3,6 +3,7 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import { UserError } from "../../lib/errors.ts";
 import type { ApiError } from "../../protocol/api.ts";
 import type { IoAccess } from "../mcp/access.ts";
+import { unpackedReader } from "./body.ts";
 import { fail } from "./errors.ts";
 import type { Guard } from "./guard.ts";
 
@@ -27,10 +28,12 @@ export function programRoutes(app: OpenAPIHono, deps: ProgramRoutesDeps, guard: 
   const { token, openai, mcp } = deps;
   app.use("/v1/*", guard.shareOpenAi);
   app.use("/v1/*", guard.authFor("openai", OPENAI_HELP));
+  app.use("/v1/*", unpackedReader);
   app.all("/v1/*", async ({ req, env }) => (await openai(isClosing))(req.raw, env ?? {}));
 
   const access: IoAccess = { request: requestOn(app, token), isClosing };
   app.use("/mcp", guard.authFor("mcp", MCP_HELP));
+  app.use("/mcp", unpackedReader);
   app.all("/mcp", async ({ req, env }) => (await mcp(access))(req.raw, env ?? {}));
   app.all("/mcp/*", (context) => fail(context, 404, "There is nothing at this address. MCP is served at /mcp."));
 }

@@ -106,6 +106,8 @@ export interface HttpDeps
   hub: Hub;
   events: EventLog;
   disk: EventRoutesDeps["disk"];
+  /** Resolves when the database can be written; rejects if it cannot be for too long. */
+  whenWritable: () => Promise<void>;
   words: EventRoutesDeps["words"] & RunDeps["words"];
   skills: Skills;
   squads: Squads;
@@ -123,6 +125,11 @@ export interface Http extends Channel {
   /** Whether a client is connected. */
   hasClients(): Promise<boolean>;
 }
+
+const READS = ["GET", "HEAD", "OPTIONS"];
+/** What ends work does so at once, whether or not that can be recorded yet. */
+const ENDS_WORK = /^\/api\/(?:stop|.+\/(?:cancel|stop))$/;
+const waitsToWrite = ({ method, path }: { method: string; path: string }) => !READS.includes(method) && !ENDS_WORK.test(path);
 
 /** The HTTP API: every route validates with the same schemas that openapi.json shows. */
 export function createHttp(parts: HttpDeps): Http {
@@ -171,6 +178,10 @@ export function createHttp(parts: HttpDeps): Http {
   const afterSignIn = signInRoutes(app, guard);
   app.use("/api/*", guard.auth);
   app.use("/api/*", bodyReader(app));
+  app.use("*", async (context, next) => {
+    if (waitsToWrite(context.req)) await parts.whenWritable();
+    await next();
+  });
   afterSignIn();
 
   daemonRoutes(app, parts);

@@ -229,18 +229,25 @@ export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }, cha
         z.strictObject({
           task: z.string().min(1),
           agent: z.string().min(1).optional(),
+          with: z
+            .array(z.string().min(1))
+            .max(9)
+            .default([])
+            .describe("other projects to change too, as one piece of work: folders, or squads' slugs"),
           conversation: Conversation.default("main"),
         }),
       ),
     },
     responses: { ...answers(201, Task), ...answers(200, Task) },
   });
-  app.openapi(delegate, (context) => {
-    const { task, agent, conversation } = context.req.valid("json");
+  app.openapi(delegate, async (context) => {
+    const { task, agent, with: names, conversation } = context.req.valid("json");
+    const { slug } = context.req.valid("param");
     const by = channelOf(context);
     const channel = by === "mcp" || by === "acp" ? by : ("api" as const);
     const origin = { conversation, source: { channel } };
-    const made = squads.delegate(context.req.valid("param").slug, { task, agent, origin });
+    const others = await squads.otherProjects(slug, names);
+    const made = squads.delegate(slug, { task, agent, with: others, origin });
     return made.joined ? context.json(made.task, 200) : context.json(made.task, 201);
   });
 

@@ -1,6 +1,6 @@
 import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { messageOf, UserError } from "../../lib/errors.ts";
+import { ExitCode, messageOf, UserError } from "../../lib/errors.ts";
 import { newId } from "../../lib/ids.ts";
 import { isFolder } from "../../lib/is-folder.ts";
 import { quoted } from "../../lib/quoted.ts";
@@ -280,7 +280,9 @@ function addWiki(add: Add, { request }: IoAccess): void {
 /** A failure as `code: sentence`. */
 export function failureText(error: unknown): string {
   if (!(error instanceof UserError)) return `internal: ${messageOf(error)}`;
-  return `${error.code ?? "failed"}: ${error.message}`;
+  // IO's API calls what has no code of its own a bad request.
+  const code = error.exitCode === ExitCode.unreachable ? "unavailable" : BAD_REQUEST;
+  return `${error.code ?? code}: ${error.message}`;
 }
 
 const shownTask = (task: Task, approvals: z.input<typeof Approvals> = []): z.input<typeof TaskShown> => ({

@@ -11,7 +11,7 @@ import type { Env } from "./connection.ts";
 import { badRequest, ERROR_HEADERS, errorObject, OpenAiError } from "./errors.ts";
 import { createLight, type LightDeps } from "./light.ts";
 import { MODELS, unknownModel } from "./request.ts";
-import { createResponses, responseObject, shownOf } from "./responses.ts";
+import { createResponses, createRetrieval, responseObject, shownOf } from "./responses.ts";
 import { createTurns, type Hints, responseOf, type TurnsDeps } from "./turns.ts";
 
 export interface OpenAiDeps extends TurnsDeps {
@@ -21,6 +21,8 @@ export interface OpenAiDeps extends TurnsDeps {
 
 /** Enough for a whole history with its pictures. */
 const MAX_BODY = 10_000_000;
+/** Room for long histories, and for the tools of clients that bring hundreds along. */
+const BODY_BUDGET = { depth: 64, entries: 30_000 };
 
 /** IO for OpenAI clients: each request is a message of a conversation. */
 export function createOpenAi(deps: OpenAiDeps) {
@@ -28,6 +30,7 @@ export function createOpenAi(deps: OpenAiDeps) {
   const parts = { turns: createTurns(deps), light: createLight(deps.light) };
   const chat = createChat(parts);
   const responses = createResponses(parts);
+  const retrieve = createRetrieval(parts);
   const app = new Hono<Env>();
 
   app.onError((error, context) => {
@@ -62,11 +65,11 @@ export function createOpenAi(deps: OpenAiDeps) {
       throw new OpenAiError(404, `There is no response ${JSON.stringify(id.slice(0, 100))}.`, "response_not_found");
     }
   };
-  app.get("/v1/responses/:id", (context) => context.json(responseObject(shownOf(find(context.req.param("id"))))));
+  app.get("/v1/responses/:id", (context) => retrieve(context, find(context.req.param("id"))));
   app.post("/v1/responses/:id/cancel", async (context) => {
     const { id } = find(context.req.param("id"));
     if (inbox.cancel(id)) await inbox.finished(id);
-    return context.json(responseObject(shownOf(messages.find(id)!)));
+    return context.json(responseObject({ ...shownOf(messages.find(id)!), ...parts.turns.fieldsOf(id) }));
   });
   return (request: Request, env: Env["Bindings"]) => app.fetch(request, env);
 }
@@ -74,7 +77,7 @@ export function createOpenAi(deps: OpenAiDeps) {
 const modelObject = (id: string) => ({ id, object: "model", created: 0, owned_by: "io" });
 
 async function bodyOf(context: Context): Promise<unknown> {
-  const read = await readJsonInput(await context.req.text());
+  const read = await readJsonInput(await context.req.text(), BODY_BUDGET);
   if ("trouble" in read) throw new OpenAiError(400, `The body ${read.trouble}.`);
   return read.value;
 }

@@ -28,7 +28,7 @@ export function createChat({ turns, light }: ChatDeps) {
       const ask = ({ onText }: TurnListener) => light(wanted, { signal: connection.gone, onText });
       return answer(context, wanted, { id: newId("chatcmpl"), headers: {}, ask });
     }
-    const message = turns.begin(wanted, hints);
+    const message = await turns.begin(wanted, hints);
     const release = turns.hold(message);
     connection.onEnd((hasLeft) => {
       release(hasLeft);

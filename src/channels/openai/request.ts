@@ -2,6 +2,7 @@ import { z } from "zod";
 import { pictureTypeOf } from "../../lib/file-type.ts";
 import { explainIssues } from "../../lib/validation.ts";
 import { badRequest, OpenAiError } from "./errors.ts";
+import { refuseInChat, refuseInResponses } from "./unsupported.ts";
 
 export interface Said {
   role: "user" | "assistant";
@@ -25,12 +26,15 @@ export interface Wanted {
   background: boolean;
   /** The response that this one continues. */
   previous: string | undefined;
-  metadata: Record<string, unknown>;
+  metadata: Record<string, string>;
 }
 
 /** `io-light` is a plain answer: no tools, no memory, nothing stored. */
 export const MODELS = ["io", "io-light"] as const;
 export type Model = (typeof MODELS)[number];
+
+/** As long as the API's messages can be. */
+const LONGEST_TEXT = 1_000_000;
 
 const Part = z.looseObject({ type: z.string() });
 const Content = z.union([z.string(), z.array(Part)]).nullish();
@@ -50,6 +54,11 @@ const ChatRequest = z.looseObject({
   tool_choice: ToolChoice,
 });
 
+/** Kept with the response, within OpenAI's own limits. */
+const Metadata = z
+  .record(z.string().max(64), z.string().max(512))
+  .refine((pairs) => Object.keys(pairs).length <= 16, "must hold at most 16 pairs");
+
 const ResponsesRequest = z.looseObject({
   model: z.string(),
   input: z.union([z.string(), z.array(InputItem).min(1, "at least one item is needed")]),
@@ -58,11 +67,13 @@ const ResponsesRequest = z.looseObject({
   stream: z.boolean().nullish(),
   background: z.boolean().nullish(),
   tool_choice: ToolChoice,
-  metadata: z.record(z.string(), z.unknown()).nullish(),
+  metadata: Metadata.nullish(),
 });
 
 export function readChat(body: unknown): Wanted {
-  const { model, messages, n, stream, stream_options, tool_choice } = checked(ChatRequest, body);
+  const given = checked(ChatRequest, body);
+  refuseInChat(given);
+  const { model, messages, n, stream, stream_options, tool_choice } = given;
   if ((n ?? 1) !== 1) throw badRequest("n", "IO gives one answer to a request.");
   checkToolChoice(tool_choice);
   const said = messages.map(({ role, content }) => ({ role, ...readContent(content, "messages") }));
@@ -78,10 +89,9 @@ export function readChat(body: unknown): Wanted {
 }
 
 export function readResponses(body: unknown): Wanted {
-  const { model, input, instructions, previous_response_id, stream, background, tool_choice, metadata } = checked(
-    ResponsesRequest,
-    body,
-  );
+  const given = checked(ResponsesRequest, body);
+  refuseInResponses(given);
+  const { model, input, instructions, previous_response_id, stream, background, tool_choice, metadata } = given;
   checkToolChoice(tool_choice);
   const items = typeof input === "string" ? [{ role: "user", content: input }] : input;
   // Tool calls and their results are ignored: IO calls no tools of clients.
@@ -106,9 +116,17 @@ function checked<T extends z.ZodType>(schema: T, body: unknown): z.output<T> {
   throw new OpenAiError(400, explainIssues(read.error), null, param);
 }
 
-function checkToolChoice(choice: unknown): void {
-  if (choice === undefined || choice === null || choice === "auto" || choice === "none") return;
+function checkToolChoice(choice: z.infer<typeof ToolChoice>): void {
+  const mode = typeof choice === "object" ? modeIn(choice) : choice;
+  if (mode === undefined || mode === null || mode === "auto" || mode === "none") return;
   throw badRequest("tool_choice", "IO uses its own tools and calls none of a client's, so it cannot be made to call one.");
+}
+
+/** A list of allowed tools forces none of them, unless its mode says so. */
+function modeIn(choice: Record<string, unknown> | null): unknown {
+  if (choice?.type !== "allowed_tools") return choice;
+  const { mode } = { ...choice, ...(choice.allowed_tools as object | undefined) } as { mode?: unknown };
+  return mode ?? "auto";
 }
 
 function modelFor(name: string, said: readonly { role: string; text: string }[]): Model {
@@ -127,11 +145,14 @@ export function unknownModel(name: string): OpenAiError {
 /** Only the user's last message is the prompt; instructions count wherever they stand. */
 function split(said: readonly ({ role: string } & ReadContent)[], param: string) {
   const isSystem = ({ role }: { role: string }) => role === "system" || role === "developer";
-  const system = said.filter(isSystem).map(({ text }) => text);
+  const instructions = said.filter(isSystem).map(({ text }) => text);
+  const system = instructions.filter((text) => text.trim() !== "").join("\n\n");
   const talk = said.filter((each) => !isSystem(each));
   const last = talk.at(-1);
   if (last?.role !== "user") throw badRequest(param, "the last message must be the user's.");
   if (last.text.trim() === "") throw badRequest(param, "the last message has no text.");
+  if (Math.max(last.text.length, system.length) > LONGEST_TEXT)
+    throw badRequest(param, "the last message, and the instructions, may have at most a million characters.");
   const history = talk
     .slice(0, -1)
     .flatMap(({ role, text }): Said[] => ((role === "user" || role === "assistant") && text !== "" ? [{ role, text }] : []));
@@ -139,7 +160,7 @@ function split(said: readonly ({ role: string } & ReadContent)[], param: string)
     prompt: last.text.trim(),
     pictures: last.pictures,
     history,
-    system: system.filter((text) => text.trim() !== "").join("\n\n"),
+    system,
   };
 }
 

@@ -9,6 +9,7 @@ import type { Light } from "./light.ts";
 import { type Model, readResponses, type Wanted } from "./request.ts";
 import { eventStream } from "./sse.ts";
 import type { Hints, TurnListener, Turns } from "./turns.ts";
+import { unsupported } from "./unsupported.ts";
 
 export interface ResponsesDeps {
   turns: Turns;
@@ -44,7 +45,7 @@ export function createResponses({ turns, light }: ResponsesDeps) {
       const ask = ({ onText }: TurnListener) => light(wanted, { signal: connection.gone, onText });
       return answer(context, wanted, shown, { headers: {}, ask });
     }
-    const message = turns.begin(wanted, hints);
+    const message = await turns.begin(wanted, hints);
     const shown: Shown = { ...shownOf(message), ...given };
     const headers = messageHeaders(message);
     if (background && !wanted.stream) return context.json(responseObject(shown), 200, headers);
@@ -59,16 +60,36 @@ export function createResponses({ turns, light }: ResponsesDeps) {
   };
 }
 
+/** `GET /v1/responses/:id`: its state, or with `stream` its events from the beginning. A client that leaves cancels nothing. */
+export function createRetrieval({ turns }: Pick<ResponsesDeps, "turns">) {
+  return (context: Context<Env>, message: Message): Response => {
+    const shown = { ...shownOf(message), ...turns.fieldsOf(message.id) };
+    const headers = messageHeaders(message);
+    if (context.req.query("stream") !== "true") return context.json(responseObject(shown), 200, headers);
+    if (context.req.query("starting_after") !== undefined)
+      throw unsupported("starting_after", "IO streams a response from its beginning. Leave it out.");
+    const ask = async (listener: TurnListener) => {
+      if (message.finishedAt === null) return answerIn(await turns.follow(message, listener));
+      const answered = answerIn(message);
+      listener.onText(answered.text);
+      return answered;
+    };
+    return streamed(context, { ...shown, status: "in_progress", text: "" }, { headers, ask });
+  };
+}
+
 interface Asked {
   headers: Record<string, string>;
   ask: (listener: TurnListener) => Promise<{ text: string; usage: Usage }>;
 }
 
-async function answer(context: Context, { stream }: Wanted, shown: Shown, { headers, ask }: Asked): Promise<Response> {
-  if (!stream) {
-    const done = await ask({ onText: () => undefined, onNote: () => undefined });
-    return context.json(responseObject({ ...shown, ...done, status: "completed" }), 200, headers);
-  }
+async function answer(context: Context, { stream }: Wanted, shown: Shown, asked: Asked): Promise<Response> {
+  if (stream) return streamed(context, shown, asked);
+  const done = await asked.ask({ onText: () => undefined, onNote: () => undefined });
+  return context.json(responseObject({ ...shown, ...done, status: "completed" }), 200, asked.headers);
+}
+
+function streamed(context: Context, shown: Shown, { headers, ask }: Asked): Response {
   return eventStream(context, headers, async ({ send }) => {
     let number = 0;
     const tell = (type: string, data: object) => {

@@ -1,4 +1,5 @@
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { pictureId } from "../../engine/sessions/pictures.ts";
 import { newId } from "../../lib/ids.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
@@ -23,7 +24,7 @@ export interface TurnsDeps {
   messages: Pick<Messages, "find" | "findByKey" | "list">;
   requests: OpenAiRequests;
   attachments: Pick<Attachments, "add">;
-  talk: Pick<ConversationLog, "add">;
+  talk: Pick<ConversationLog, "begin">;
   hub: Pick<Hub, "subscribe">;
   events: Pick<EventLog, "turnSoFar">;
   approvals: { waiting(): Approval[] };
@@ -49,16 +50,23 @@ export interface TurnListener {
 
 /** How long a lost answer is kept for a repeated request. */
 const RETRY_MS = 3_600_000;
+/** The most letters of a client's history that begin a conversation. */
+const MOST_HISTORY = 1_000_000;
+/** How many letters are digested without a pause, which takes a few milliseconds. */
+const PAUSE_EVERY = 500_000;
 
 /** Maps requests to messages of conversations: starts or joins, follows, and cancels them when their clients disconnect. */
 export function createTurns(deps: TurnsDeps) {
   const { store, inbox, messages, requests, attachments, talk, hub, events, approvals, isClosing } = deps;
   const followers = new Map<string, number>();
+  /** Messages that are being cancelled because their clients left. */
+  const abandoned = new Set<string>();
 
   /** The message of the same request, if it is unfinished or its answer never arrived. */
   function joinable(id: string | undefined): Message | undefined {
     const message = id === undefined ? undefined : messages.find(id);
-    if (!message) return undefined;
+    // A client that gives up and asks again wants an answer, not the end of what it gave up.
+    if (!message || abandoned.has(message.id)) return undefined;
     if (message.finishedAt === null) return message;
     const isFresh = Date.now() - Date.parse(message.finishedAt) < RETRY_MS;
     return message.status === "done" && isFresh && !requests.isAnswered(message.id) ? message : undefined;
@@ -71,46 +79,45 @@ export function createTurns(deps: TurnsDeps) {
     return earlier;
   }
 
-  /** The conversation that has exactly this history, and nothing after it. */
-  function knownBy(history: readonly Said[]): string | undefined {
-    const last = history.at(-1);
-    if (last?.role !== "assistant") return undefined;
-    const message = messages.find(requests.endingWith(digestOf(history.slice(0, -1))) ?? "");
-    const reply = message?.reply?.trim();
-    // A stream also contained text before tool calls; the reply is only its end.
-    if (!message || !reply || !last.text.trim().endsWith(reply)) return undefined;
-    return messages.list(message.conversation, 1)[0]?.id === message.id ? message.conversation : undefined;
-  }
-
-  function conversationFor({ previous, history }: Wanted, { conversation, chat }: Hints): { name: string; isNew: boolean } {
+  function conversationFor(
+    { previous, history }: Wanted,
+    { conversation, chat }: Hints,
+    before: string,
+  ): { name: string; isNew: boolean } {
     if (conversation !== undefined && !Conversation.safeParse(conversation).success)
       throw badRequest("X-IO-Conversation", "is not a conversation's name.");
-    const given = conversation ?? (chat === undefined ? undefined : nameOfChat(chat));
+    const given = conversation ?? (chat ? nameOfChat(chat) : undefined);
     if (given !== undefined) return { name: given, isNew: messages.list(given, 1).length === 0 };
     if (previous !== undefined) return { name: responseOf(messages, previous).conversation, isNew: false };
-    const known = knownBy(history);
+    const known = knownBy(deps, history, before);
     return known === undefined ? { name: newId("oa").replace("_", "-"), isNew: true } : { name: known, isNew: false };
   }
 
+  function abandon(id: string): void {
+    abandoned.add(id);
+    inbox.cancel(id);
+    void inbox.finished(id).then(() => abandoned.delete(id));
+  }
+
   return {
-    /** On disk when this returns. A repeated request joins the earlier message. */
-    begin(wanted: Wanted, hints: Hints): Message {
-      const { prompt, pictures, history, system, model, previous } = wanted;
+    /** On disk when this resolves. A repeated request joins the earlier message. */
+    async begin(wanted: Wanted, hints: Hints): Promise<Message> {
+      const { prompt, pictures, history, system, model, previous, background, metadata } = wanted;
       const key = hints.idempotencyKey === undefined ? undefined : `openai:${hints.idempotencyKey}`;
       const earlier = key === undefined ? undefined : byKey(key, prompt);
       if (earlier) return earlier;
-      const fingerprint = sha256([model, hints, previous ?? null, system, history, prompt, pictures.map(pictureId)]);
+      const { before, said } = await digestsOf(history, prompt);
+      const fingerprint = sha256([model, hints, previous ?? null, system, said, pictures.map(pictureId)]);
       const same = joinable(requests.sameAs(fingerprint));
       if (same && key === undefined) return same;
       const files = pictures.map((bytes, index) => attachments.add(`picture-${index + 1}`, bytes).id);
       return store.transaction(() => {
-        const { name, isNew } = conversationFor(wanted, hints);
+        const { name, isNew } = conversationFor(wanted, hints, before);
         // A new conversation starts with the client's history, which its first session gets.
-        if (isNew) for (const { role, text } of history) talk.add(name, role, "openai", text);
-        const said = { text: prompt, conversation: name, source: { channel: "openai" as const }, attachments: files };
-        const message = inbox.submit({ ...said, ...(key && { idempotencyKey: key }) });
-        const digest = digestOf([...history, { role: "user", text: prompt }]);
-        requests.add({ messageId: message.id, fingerprint, said: digest, system });
+        if (isNew) talk.begin(name, "openai", newestOf(history));
+        const given = { text: prompt, conversation: name, source: { channel: "openai" as const }, attachments: files };
+        const message = inbox.submit({ ...given, ...(key && { idempotencyKey: key }) });
+        requests.add({ messageId: message.id, fingerprint, said, system, fields: { previous, background, metadata } });
         return message;
       });
     },
@@ -136,9 +143,7 @@ export function createTurns(deps: TurnsDeps) {
         }
       };
       let after = Number.MAX_SAFE_INTEGER;
-      const unsubscribe = hub.subscribe((event) => {
-        if (event.id > after) handleEvent(event);
-      });
+      const unsubscribe = hub.subscribe((event) => void (event.id > after && handleEvent(event)));
       try {
         const { events: soFar, upTo } = events.turnSoFar(conversation, id);
         after = upTo;
@@ -163,13 +168,30 @@ export function createTurns(deps: TurnsDeps) {
         else followers.delete(id);
         if (!hasLeft || left > 0 || isClosing()) return;
         // The person being asked may still want the work done.
-        if (!approvals.waiting().some((approval) => holdsUp(approval, id, conversation))) inbox.cancel(id);
+        if (!approvals.waiting().some((approval) => holdsUp(approval, id, conversation))) abandon(id);
       };
     },
     answered: (id: string) => requests.answered(id),
+    /** What a response's request said of it. */
+    fieldsOf: (id: string) => requests.fieldsOf(id),
   };
 }
 export type Turns = ReturnType<typeof createTurns>;
+
+/** The conversation that has exactly this history, and nothing after it. */
+function knownBy({ messages, requests }: TurnsDeps, history: readonly Said[], before: string): string | undefined {
+  const last = history.at(-1);
+  if (last?.role !== "assistant") return undefined;
+  const said = last.text.trim();
+  const isItsEnd = ({ id, conversation, reply }: Message) =>
+    // A stream also contained text before tool calls; the reply is only its end.
+    Boolean(reply?.trim()) && said.endsWith(reply!.trim()) && messages.list(conversation, 1)[0]?.id === id;
+  for (const id of requests.endingWith(before)) {
+    const message = messages.find(id);
+    if (message && isItsEnd(message)) return message.conversation;
+  }
+  return undefined;
+}
 
 /** Finds the message by its response id. */
 export function responseOf(messages: Pick<Messages, "find">, responseId: string): Message {
@@ -198,5 +220,30 @@ function nameOfChat(chat: string): string {
   return plain === chat && plain.length <= 58 ? `webui-${plain}` : `webui-${plain.slice(0, 40)}-${sha256([chat]).slice(0, 12)}`;
 }
 
-const digestOf = (said: readonly Said[]): string => sha256(said.map(({ role, text }) => [role, text.trim()]));
+/** As much of a history as a hand-over holds. */
+function newestOf(history: readonly Said[]): { role: Said["role"]; content: string }[] {
+  let length = 0;
+  const first = history.findLastIndex(({ text }) => {
+    length += text.length;
+    return length > MOST_HISTORY;
+  });
+  return history.slice(first + 1).map(({ role, text: content }) => ({ role, content }));
+}
+
+/** Digests of everything said before the last answer, and of everything up to the prompt. Pauses in a long history. */
+async function digestsOf(history: readonly Said[], prompt: string): Promise<{ before: string; said: string }> {
+  let sincePause = 0;
+  const hash = createHash("sha256").update("[");
+  const end = (of: Hash) => of.copy().update("]").digest("hex");
+  let before = end(hash);
+  for (const [index, { role, text }] of [...history, { role: "user", text: prompt }].entries()) {
+    if (index === history.length - 1) before = end(hash);
+    hash.update(`${index > 0 ? "," : ""}${JSON.stringify([role, text.trim()])}`);
+    sincePause += text.length;
+    if (sincePause < PAUSE_EVERY) continue;
+    sincePause = 0;
+    await setImmediate();
+  }
+  return { before, said: end(hash) };
+}
 const sha256 = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");

@@ -127,6 +127,9 @@ function evidenceRuns({ id, agent, squad, status, evidence, result }: Task): Run
     ...head,
     ...(evidence.verdict ? [{ text: `\n${evidence.verdict}` }] : []),
     { text: `\nFiles changed: ${evidence.filesChanged.slice(0, 40).join(", ") || "none"}` },
+    ...(evidence.others ?? []).map(({ projectPath, filesChanged }) => ({
+      text: `\nIn ${projectPath}: ${filesChanged.slice(0, 40).join(", ") || "none"}`,
+    })),
     ...(commands ? [{ text: "\nCommands and how they ended:\n" }, { text: commands.slice(0, 2_500), pre: "" }] : []),
     ...(result ? [{ text: `\n${result.slice(0, 1_000)}` }] : []),
   ];

@@ -69,7 +69,8 @@ test("an editor's own MCP server is started once the person has seen it, serves 
   expect(editor.lines().join("\n") + readFileSync(join(daemon.home, "config.json"), "utf8")).not.toContain("hush-hush");
   expect(offered()).toContain("mcp__lent__write");
 
-  // The answer was for that session: others with the same server have none of it, and none without it.
+  // The answer applied to that session only: the server is offered neither to other sessions that brought it nor to ones that
+  // did not.
   await ask(denying, "once more");
   expect(offered()).not.toContain("mcp__lent__write");
   const other = await editor.agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
@@ -158,10 +159,12 @@ test("a file that is not saved in the editor is read as it stands there; what is
     expect(read, path).toContain(words);
     expect(read, path).not.toContain("editor");
   }
-  // What is written goes to the disk.
+  // Edits are written to the disk.
   expect(await result({ operation: "edit", path: "a.txt", edits: [{ old: "old", new: "newest" }] })).not.toContain("failed");
   expect(readFileSync(join(real, "a.txt"), "utf8")).toBe("newest\nsecond\n");
 
+  // A process of an older version, which an editor keeps running across an update, sends no body.
+  expect(await daemon.json("PUT", `/api/conversations/${sessionId}/editor`)).toEqual({ open: true });
   texts.set(join(cwd, "d.txt"), undefined);
   expect(await result({ operation: "read", path: "d.txt" })).toContain("1\tsaved");
   texts.set(join(cwd, "c.txt"), "typed since");

@@ -109,7 +109,7 @@ test("what a prompt brings besides words reaches the model as data, a line, or f
     { name: "c.bin", size: 3 },
   ]);
   expect(picturesIn(model.requests.at(-1))).toEqual([png(7)]);
-  // A picture alone is a prompt too, and more files than a message takes are named.
+  // A picture alone is also a prompt. Files beyond the limit per message are only named.
   const picture = { type: "image" as const, mimeType: "image/png", data: png(8).toString("base64") };
   const many = await editor.agent.request(methods.agent.session.prompt, {
     sessionId,
@@ -128,7 +128,7 @@ test("a stop ends the prompt that runs, and words that came with it are answered
   const ask = (words: string) => agent.request(methods.agent.session.prompt, { sessionId, prompt: text(words) });
   const first = ask("hold first");
   await isHeld("first");
-  // The new words overtake the stop.
+  // The new message overtakes the stop.
   const second = ask("and now this");
   await until("the second message", async () => (await messagesOf(sessionId)).length === 2);
   await agent.notify(methods.agent.session.cancel, { sessionId });
@@ -138,7 +138,7 @@ test("a stop ends the prompt that runs, and words that came with it are answered
   expect((await messagesOf(sessionId)).map(({ status }) => status)).toEqual(["done", "cancelled"]);
   expect(editor.said(sessionId)).toContain("You said: and now this");
 
-  // A request that is cancelled by its id ends its own message.
+  // Cancelling a request by its id cancels its own message.
   const abort = new AbortController();
   const third = agent.request(
     methods.agent.session.prompt,
@@ -149,7 +149,7 @@ test("a stop ends the prompt that runs, and words that came with it are answered
   abort.abort();
   expect(await third).toEqual({ stopReason: "cancelled" });
   held.get("third")?.();
-  // A stop of nothing, and of nobody's session, is no trouble.
+  // Stopping when nothing runs, or in an unknown session, does no harm.
   await agent.notify(methods.agent.session.cancel, { sessionId });
   await agent.notify(methods.agent.session.cancel, { sessionId: "acp-nobody" });
   expect(await ask("still here?")).toEqual({ stopReason: "end_turn" });

@@ -41,7 +41,7 @@ const load = (editor: Editor, sessionId: string, cwd: string) =>
   editor.agent.request(methods.agent.session.load, { sessionId, cwd, mcpServers: [] });
 const messagesOf = async (of: TestDaemon, conversation: string) =>
   (await of.json<{ items: Message[] }>("GET", `/api/messages?conversation=${conversation}&limit=200`)).items.reverse();
-/** What was said, as a person would read it. */
+/** The conversation as a person would read it. */
 const story = (editor: Editor, sessionId: string) =>
   editor.updates.flatMap(({ session, update }) => (session === sessionId ? lineOf(update) : []));
 function lineOf(update: SessionUpdate): string[] {
@@ -79,7 +79,7 @@ test("a conversation begun elsewhere is listed, loaded with everything in order,
   ]);
   const before = story(editor, "from-the-terminal").length;
   await ask(editor, "from-the-terminal", "third, from the editor");
-  // Somebody speaks in the terminal while the editor has it open.
+  // Somebody writes in the terminal while the editor has the conversation open.
   await say("fourth");
   await until("word of the fourth", () => story(editor, "from-the-terminal").length >= before + 3);
   expect(story(editor, "from-the-terminal").slice(before)).toEqual([
@@ -95,7 +95,7 @@ test("a conversation begun elsewhere is listed, loaded with everything in order,
     ["tui", "done"],
   ]);
 
-  // Another editor resumes it: nothing is told again.
+  // When another editor resumes it, nothing is replayed.
   const other = await startEditor(daemon.home);
   await other.agent.request(methods.agent.session.resume, { sessionId: "from-the-terminal", cwd, mcpServers: [] });
   await ask(other, "from-the-terminal", "fifth");
@@ -194,7 +194,7 @@ test.each(["SIGKILL", "SIGTERM"] as const)(
     expect(editor.said(sessionId)).toBe("half an ans\n\n---\n\nthe work is done");
     expect(await messagesOf(second, sessionId)).toMatchObject([{ status: "done", reply: "the work is done" }]);
 
-    // A prompt while no daemon is there starts one.
+    // A prompt starts a daemon if none is running.
     await second.kill("SIGKILL");
     expect(await ask(editor, sessionId, "anybody?")).toEqual({ stopReason: "end_turn" });
     expect(editor.said(sessionId)).toMatch(/You said: anybody\?$/);

@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 const text = (words: string) => [{ type: "text" as const, text: words }];
 
-/** An editor with a session in a project of its own. */
+/** Starts an editor with a session in a new project. */
 async function inProject(files: Record<string, string> = {}) {
   const editor = await startEditor(daemon.home);
   const cwd = projectOf({ "package.json": "{}", ...files });
@@ -46,7 +46,7 @@ async function inProject(files: Record<string, string> = {}) {
   const ask = (words: string) => editor.agent.request(methods.agent.session.prompt, { sessionId, prompt: text(words) });
   return { editor, cwd, sessionId, ask, opened };
 }
-/** The newest state of every call, by the updates. */
+/** The latest state of every call, according to the updates. */
 function callsOf(editor: Editor, session: string) {
   const calls = new Map<string, Record<string, unknown>>();
   for (const { session: of, update } of editor.updates) {
@@ -92,7 +92,7 @@ test("calls of tools are told with titles, kinds, places, arguments, differences
   expect(read).toMatchObject({ kind: "read", status: "completed", rawInput: { operation: "read" } });
   expect(JSON.stringify(read!.content)).toContain("three");
   expect(shell).toMatchObject({ kind: "execute", status: "completed" });
-  // A screen shows it as it is, and nothing in it is taken for a link.
+  // The title is shown literally: nothing in it may become a link.
   expect(shell!.title).toMatch(/^Run `` echo .*\[click\]\(https:\/\/evil\.example\) `x` .* ``$/);
   expect(JSON.stringify([shell!.title, shell!.content])).not.toMatch(/\\u001b|\\u0007/);
   expect(missing).toMatchObject({ status: "failed" });
@@ -143,14 +143,14 @@ test("an editor is asked with what would be done, may allow once, for the answer
   expect((await infoOf(sessionId)).mode).toBe("ask");
   expect((await approvalsOf(daemon, "allowed"))[0]).toMatchObject({ scope: "once", decidedBy: "acp" });
 
-  // Denied is this call alone: the turn goes on.
+  // Denying applies to this call only: the turn continues.
   const second = ask(touch("denied"));
   (await question(editor, 2)).answer({ outcome: "selected", optionId: "deny" });
   expect(await second).toEqual({ stopReason: "end_turn" });
   expect(existsSync(join(cwd, "denied"))).toBe(false);
   expect(callsOf(editor, sessionId)[1]).toMatchObject({ status: "failed" });
 
-  // For the answer: the same command again in the same turn is not asked about, in the next turn it is.
+  // Allowed for this answer: the same command is not asked about again in this turn, but it is in the next.
   const twice = `calls ${JSON.stringify([
     ["shell", { command: "touch task" }],
     ["shell", { command: "touch task" }],
@@ -163,7 +163,7 @@ test("an editor is asked with what would be done, may allow once, for the answer
   (await question(editor, 4)).answer({ outcome: "selected", optionId: "deny" });
   await fourth;
 
-  // What was not offered, a failure and a closed question decide nothing.
+  // Options that were not offered, failures and closed questions decide nothing.
   for (const [index, give] of (
     [
       ({ answer }) => answer({ outcome: "selected", optionId: "allow-project" }),
@@ -221,7 +221,7 @@ test("an editor makes a conversation stricter, takes that back, and never makes 
   ]);
   for (const unknown of ["full", "auto", "plan", "__proto__", ""])
     expect(await errorOf(setMode(unknown)), unknown).toMatchObject({ code: -32602 });
-  // Before the first prompt it is remembered, and kept with it.
+  // Before the first prompt, settings are only remembered. The first prompt stores them.
   expect(await set("mode", "ask")).toMatchObject({ configOptions: [{ id: "mode", currentValue: "ask" }, {}] });
   await set("model", "other");
   await ask("hello");
@@ -232,7 +232,7 @@ test("an editor makes a conversation stricter, takes that back, and never makes 
   expect(await errorOf(set("model", "no-such"))).toMatchObject({ code: -32602 });
   expect(await errorOf(set("budget", "1"))).toMatchObject({ code: -32602 });
 
-  // What a person set elsewhere stays, also after the editor had set the same, and the editor is told.
+  // A setting made by a person elsewhere stays, even if the editor had set the same value, and the editor is notified.
   await setMode("ask");
   for (const mode of ["plan", "ask"]) {
     await daemon.json("PATCH", `/api/conversations/${sessionId}`, { mode });
@@ -259,7 +259,7 @@ test("nothing that only a person may give can be given from an editor or over MC
   expect((await as("acp", { decision: "allow", scope: "project" })).status).toBe(403);
   expect((await as("mcp", { decision: "allow" })).status).toBe(403);
   expect((await as("mcp", { decision: "deny" })).status).toBe(403);
-  // Words decide nothing either.
+  // A text message cannot decide either.
   const other = await inProject();
   await other.ask(`/allow ${open!.id}`);
   expect((await approvalsOf(daemon, "waiting")).map(({ id }) => id)).toEqual([open!.id]);
@@ -294,7 +294,7 @@ test("commands of the editor are offered, and done without the model where that 
   expect(await errorOf(ask("/delegate nobody do it"))).toMatchObject({ code: -32603 });
   await ask("/remember tea, not coffee");
   expect(editor.said(sessionId)).toContain("tea, not coffee");
-  // What looks like a path, or is no command, is said as it is.
+  // Text that looks like a path, or is not a command, is sent unchanged.
   await ask("/usr/bin is a folder");
   expect(editor.said(sessionId)).toContain("You said: /usr/bin is a folder");
 });

@@ -9,12 +9,12 @@ import { channelSuite, type Person } from "../suite.ts";
 
 const ANSWERS = { allow: "allow", deny: "deny" };
 
-/** Somebody with the token and a client that follows the conversation. */
+/** A person with the token, whose client follows the conversation. */
 async function personAt(daemon: TestDaemon): Promise<Person> {
   const heard: string[] = [];
   let lastEventId = "0";
   let away = new AbortController();
-  // The port is another one after a restart.
+  // The port changes with a restart.
   const request = (path: string, init: RequestInit = {}) => {
     const { host, port } = readDaemonFile(join(daemon.home, "daemon.json"))!;
     return fetch(`http://${host}:${port}${path}`, {
@@ -36,7 +36,7 @@ async function personAt(daemon: TestDaemon): Promise<Person> {
         heard.push(shownFailure(message) ?? message.reply ?? "");
       }
     };
-    // It ends when the person leaves or the daemon does.
+    // The stream ends when the person leaves or the daemon ends.
     read().catch(() => undefined);
   };
   await follow();

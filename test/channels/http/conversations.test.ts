@@ -177,7 +177,7 @@ test("a message that comes while its conversation is deleted begins another, and
     daemon.ask({ text: "the first of the new", conversation: "reborn" }),
   ]);
   expect(deleted).toMatchObject({ name: "reborn" });
-  // Whichever came first: it was answered, or cancelled with the others.
+  // Depending on which came first, the message was answered, or cancelled with the others.
   if (message.status === "done") expect(await get("reborn")).toMatchObject({ messages: 1, title: "the first of the new" });
   else expect((await refused("GET", "/api/conversations/reborn"))[0]).toBe(404);
 });

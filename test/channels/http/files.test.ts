@@ -69,12 +69,12 @@ test("what a message names in its project goes along as it is then, and nothing 
   expect(picturesIn(model.requests.at(-1))).toEqual([png(5)]);
   for (const hidden of ["scripted-key-0123456789", "words from outside", "a token of git's", daemon.token])
     expect(shown).not.toContain(hidden);
-  // The same again is the same message, whatever the file holds by now.
+  // The same request again is the same message, whatever the file contains by now.
   writeFileSync(join(folder, "src/a.ts"), "changed");
   expect((await daemon.ask(message)).id).toBe(said.id);
   await daemon.ask({ text: "And @src/long.txt", conversation: "named", folder });
   expect(shownText()).toContain("[The rest is cut: 30003 characters; read the file for it.]");
-  // Nobody's project, so nothing is read for a message that only claims to stand there.
+  // The conversation has no project, so no file is read for the message.
   const homeless = await daemon.ask({ text: "@src/a.ts", conversation: "nowhere" });
   expect(homeless.attachments).toEqual([]);
 });
@@ -189,7 +189,7 @@ test("what cannot be taken is refused, and leaves nothing", async () => {
   const two = new FormData();
   for (const name of ["a", "b"]) two.append(name, new Blob(["x"]), name);
   expect((await post(two)).status).toBe(400);
-  // Read part by part, these would hold everybody up for seconds: the daemon watches itself.
+  // A parser that reads these part by part would block the event loop for seconds, which the daemon's loop watch would report.
   const head = '--x\r\ncontent-disposition: form-data; name="a"';
   for (const form of [`${head}\r\n\r\n\r\n`.repeat(180_000), `${head}\r\n${"a: b\r\n".repeat(1_500_000)}\r\nx\r\n`])
     expect((await post(`${form}--x--\r\n`, { "content-type": "multipart/form-data; boundary=x" })).status).toBe(400);

@@ -33,7 +33,7 @@ test("every operation has a name of its own and a tag, and only those that hand 
   expect([...new Set(open)].sort()).toEqual(["/api/health", "/api/login"]);
 });
 
-/** Written as a stranger would who has only openapi.json. */
+/** A program as a stranger would write it who has only openapi.json. */
 const CLIENT = `
 import createClient from "openapi-fetch";
 import type { paths } from "./api.d.ts";

@@ -7,7 +7,7 @@ import { webDaemon } from "../../support/web/seed.ts";
 let daemon: TestDaemon;
 let cookie = "";
 
-/** The page as a browser asks for it. */
+/** Requests the page as a browser does. */
 const page = (path: string, headers: Record<string, string> = {}) => fetch(daemon.url + path, { headers });
 
 const { atTheEnd, end } = collectEndings();

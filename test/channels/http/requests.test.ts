@@ -20,7 +20,7 @@ interface Answer {
   headers: Record<string, string | string[] | undefined>;
 }
 
-/** A request as it is written here; fetch would mend some of them. */
+/** Sends a request exactly as written; `fetch` would correct some of them. */
 function send(
   method: string,
   path: string,
@@ -50,7 +50,7 @@ function send(
     });
     sent.on("timeout", () => sent.destroy(new Error(`no answer to ${method} ${path}`)));
     sent.on("error", failed);
-    // The server may answer and close while a large body is still on its way.
+    // The server may answer and close the connection while a large body is still being sent.
     if ((body?.length ?? 0) > 1_000_000) sent.on("socket", (socket) => socket.on("error", () => undefined));
     sent.end(body);
   });
@@ -83,7 +83,7 @@ test("an address with which the next start would not serve is refused now, with 
     expect(configFile()).toBe(before);
   }
   expect((await json("PATCH", "/api/config", { host: "0.0.0.0", allowRemote: true })).status).toBe(200);
-  // What was allowed together is not taken apart.
+  // Settings that were allowed together cannot be reset one by one.
   expect((await json("PATCH", "/api/config", { allowRemote: null })).status).toBe(400);
   expect((await json("PATCH", "/api/config", { host: null, allowRemote: null })).status).toBe(200);
 });
@@ -103,7 +103,7 @@ test("an idempotencyKey answers the same words with the first message as it stan
 
 test("a content type that a route does not take is 415", async () => {
   const { text: openapi } = await send("GET", "/api/openapi.json");
-  // A file may be of any type.
+  // Uploaded files may have any type.
   const taking = bodiesIn(openapi).filter(({ path }) => path !== "/api/files");
   expect(taking.length).toBeGreaterThan(15);
   const types = [
@@ -178,7 +178,7 @@ test("a refused body ends its connection where the answer says so, and what stay
 });
 
 test("before the token is known nothing longer than a token is waited for", async () => {
-  // Only the beginning of the body is ever sent: whoever reads on would wait for the rest.
+  // Only the beginning of the body is ever sent: a server that reads on would wait for the rest.
   for (const [path, status] of [
     ["/api/login", 413],
     ["/api/messages", 401],
@@ -215,7 +215,7 @@ const operationsIn = (openapi: string): (Operation & { takesBody: boolean })[] =
   );
 const bodiesIn = (openapi: string) => operationsIn(openapi).filter(({ takesBody }) => takesBody);
 
-/** Bodies that no route was made for. */
+/** Bodies that no route expects. */
 const ODD_BODIES: Record<string, string | Buffer> = {
   nothing: "",
   "half an object": '{"text":',
@@ -273,7 +273,7 @@ test("no odd request to any route ends in a 500, a hang, a stack or a path of ou
       answer: await send(method, path, { agent, ...options }),
     }));
   for (const { method, path, takesBody } of operations) {
-    // Looks at the whole machine each time; its one parameter has a test of its own.
+    // It checks the whole machine each time, and its one parameter has its own test.
     if (path === "/api/doctor") continue;
     if (takesBody) for (const [what, body] of Object.entries(ODD_BODIES)) plan(what, method, path, { headers: JSON_TYPE, body });
     if (takesBody) plan("no body at all", method, path);

@@ -14,7 +14,7 @@ import { GREETER } from "../../support/web/seed.ts";
 
 let daemon: TestDaemon;
 
-/** The status of what is refused, and why. */
+/** The status and message of a refusal. */
 async function refusal(method: string, path: string, body?: unknown): Promise<[number, string]> {
   const response = await daemon.fetch(path, {
     method,

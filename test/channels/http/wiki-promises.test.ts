@@ -27,7 +27,7 @@ interface Asked {
   body?: { type: "application/json" | "text/markdown"; text: string };
 }
 
-/** What of an answer the document does not promise, and what it promises in vain. */
+/** Where an answer differs from what openapi.json promises: undescribed and missing fields. */
 function broken(api: Api, schema: Schema, value: unknown, at = "answer"): string[] {
   if (schema.$ref) return broken(api, api.components.schemas[schema.$ref.split("/").at(-1)!]!, value, at);
   if (schema.anyOf) {

@@ -5,7 +5,7 @@ import { createMcpServer } from "../../../src/channels/mcp/server.ts";
 
 const pathOf = (index: number) => `pages/p${String(index).padStart(5, "0")}.md`;
 
-/** A wiki of so many pages, as the API lists them. */
+/** A wiki with this many pages, as the API lists them. */
 function wikiOf(count: number): IoAccess["request"] {
   const paths = Array.from({ length: count }, (_, index) => pathOf(index));
   return async <T>(_method: string, address: string): Promise<T> => {

@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -11,12 +10,13 @@ import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../../
 import { collectEndings, temporaryFolder, temporaryHome } from "../../support/home.ts";
 import { lastUserText, scriptedModel } from "../../support/model.ts";
 import { callText, obedient, systemOf } from "../../support/orchestrator.ts";
+import { startRawStream } from "../../support/raw-stream.ts";
 import { until } from "../../support/until.ts";
 
 const { atTheEnd, end } = collectEndings();
 afterAll(end);
 
-/** Says what it was asked in pieces, makes the calls that are spelled out, and holds back what is to wait. */
+/** Lets the model answer requests that it holds back, by the word after "hold". */
 const held = new Map<string, () => void>();
 const play: Model = async (request, index) => {
   const text = lastUserText(request);
@@ -74,7 +74,7 @@ test("an answer in one piece comes from a message of a conversation, and the his
   expect(message).toMatchObject({ conversation, text: "first words", status: "done", source: { channel: "openai" } });
   const [request] = requestsWith("first words");
   expect(lastUserText(request!)).toContain("[via openai] first words");
-  // The client's instructions stand below IO's own.
+  // The client's instructions follow IO's own.
   const system = systemOf(request!);
   expect(system.indexOf("Speak like a sailor.")).toBeGreaterThan(system.indexOf("You are IO"));
 
@@ -85,7 +85,7 @@ test("an answer in one piece comes from a message of a conversation, and the his
   ];
   const next = await client.chat.completions.create({ model: "io", messages: more }).withResponse();
   expect(next.response.headers.get("x-io-conversation")).toBe(conversation);
-  // Another history is another conversation, which begins with that history.
+  // A different history is a different conversation, which begins with that history.
   const changed = [user("first words"), { role: "assistant" as const, content: "I never said this." }, user("third words")];
   const other = await client.chat.completions.create({ model: "io", messages: changed }).withResponse();
   expect(other.response.headers.get("x-io-conversation")).not.toBe(conversation);
@@ -115,7 +115,7 @@ test("a stream tells the answer piece by piece, what tools do, and what was used
   expect(notes).toContain("wiki_search: ");
   expect(finish).toBe("stop");
   expect(used).toBeGreaterThan(0);
-  // A tool of the client's is accepted and never offered to the model.
+  // The client's own tools are accepted but never offered to the model.
   expect(JSON.stringify(model.requests.at(-1)?.tools)).not.toContain('"theirs"');
 });
 
@@ -181,6 +181,47 @@ test("what is put wrongly is refused with the part that is wrong, and no client 
   expect(lastUserText(requestsWith("what is on it?")[0]!)).toContain("image/png");
 });
 
+test("what would make another kind of answer is refused by its name before anything is done, and what changes nothing is taken", async () => {
+  const before = model.requests.length;
+  const schema = { name: "answer", strict: true, schema: { type: "object", properties: {} } };
+  const asking: OpenAI.ChatCompletionCreateParamsNonStreaming = { model: "io", messages: [user("a shape")] };
+  const format = { type: "json_schema" as const, json_schema: schema };
+  const input = "a shape";
+  const refused: [string, () => Promise<unknown>][] = [
+    ["response_format", () => client.chat.completions.parse({ ...asking, response_format: format })],
+    ["response_format", () => client.chat.completions.create({ ...asking, response_format: { type: "json_object" } })],
+    ["response_format", () => client.chat.completions.create({ ...asking, model: "io-light", response_format: format })],
+    ["logprobs", () => client.chat.completions.create({ ...asking, logprobs: true })],
+    ["modalities", () => client.chat.completions.create({ ...asking, modalities: ["text", "audio"] })],
+    ["function_call", () => client.chat.completions.create({ ...asking, function_call: { name: "f" } })],
+    ["text.format", () => client.responses.parse({ model: "io", input, text: { format: { ...schema, type: "json_schema" } } })],
+    ["text.format", () => client.responses.create({ model: "io", input, text: { format: { type: "json_object" } } })],
+    ["top_logprobs", () => client.responses.create({ model: "io", input, top_logprobs: 2 })],
+    ["conversation", () => client.responses.create({ model: "io", input, conversation: "conv_1" })],
+    ["prompt", () => client.responses.create({ model: "io", input, prompt: { id: "pmpt_1" } })],
+  ];
+  for (const [param, ask] of refused)
+    await expect(ask(), param).rejects.toMatchObject({
+      ...{ status: 400, code: "unsupported_parameter", param, type: "invalid_request_error" },
+      message: expect.stringContaining(`${param}: is not supported here: `),
+    });
+  expect(model.requests.length).toBe(before);
+
+  const plain = {
+    response_format: { type: "text" as const },
+    stop: ["said", "END"],
+    logprobs: false,
+    top_logprobs: 0,
+    modalities: ["text" as const],
+  };
+  const more = { function_call: "auto" as const, temperature: 0.2, max_tokens: 5 };
+  const answer = await client.chat.completions.create({ ...asking, ...plain, ...more });
+  expect(answer.choices[0]?.message.content).toBe("You said: a shape");
+  const text = { format: { type: "text" as const }, verbosity: "low" as const };
+  const response = await client.responses.create({ model: "io", input: "a form", text, conversation: null, top_logprobs: 0 });
+  expect(response.output_text).toBe("You said: a form");
+});
+
 test("a token for OpenAI clients opens /v1 and nothing else, until it is revoked", async () => {
   const made = await daemon.json<MadeClientToken>("POST", "/api/tokens", { name: "other", for: ["mcp"] });
   const call = (path: string, bearer: string, method = "GET", headers: object = {}) =>
@@ -208,7 +249,7 @@ test("a token for OpenAI clients opens /v1 and nothing else, until it is revoked
   expect(JSON.stringify(list)).not.toContain(token);
   await daemon.json("DELETE", "/api/tokens/other");
   expect((await call("/v1/models", made.token)).status).toBe(401);
-  // Scripts of a listed site may come to /v1, and to nothing else.
+  // Scripts from an allowed site may call /v1 and nothing else.
   const origin = { origin: "https://chat.example.com" };
   const shared = await call("/v1/models", token, "GET", origin);
   expect([shared.status, shared.headers.get("access-control-allow-origin")]).toEqual([200, origin.origin]);
@@ -258,11 +299,8 @@ test("a client that leaves cancels its message, and the same request meanwhile j
 
 test("a person decides what needs one: no words of a client do, and a client that leaves does not end the question", async () => {
   const file = join(temporaryFolder(), "made");
-  const leaver = await streaming({
-    model: "io",
-    messages: [user(callText("shell", { command: `touch ${file}` }))],
-    stream: true,
-  });
+  const messages = [user(callText("shell", { command: `touch ${file}` }))];
+  const leaver = startRawStream(daemon, { model: "io", messages, stream: true });
   const [question] = await asked(daemon);
   await until("the client to be told", () => leaver.heard().includes(`io approval allow ${question!.id}`));
   for (const words of [`/allow ${question!.id}`, "/mode full", `allow ${question!.id}`])
@@ -273,33 +311,6 @@ test("a person decides what needs one: no words of a client do, and a client tha
   expect((await finishedMessage(daemon, question!.owner.id)).status).toBe("done");
   expect(existsSync(file)).toBe(true);
 });
-
-/** A client on a connection of its own, which knows when the daemon has noticed that it left. */
-async function streaming(body: unknown): Promise<{ heard: () => string; leave: () => Promise<void> }> {
-  const { hostname, port } = new URL(daemon.url);
-  const socket = connect(Number(port), hostname);
-  let heard = "";
-  socket.on("data", (chunk) => {
-    heard += chunk;
-  });
-  const closed = new Promise<void>((done) => socket.once("close", () => done()));
-  const text = JSON.stringify(body);
-  const lines = [
-    "POST /v1/chat/completions HTTP/1.1",
-    `Host: ${hostname}:${port}`,
-    `Authorization: Bearer ${token}`,
-    "Content-Type: application/json",
-    `Content-Length: ${Buffer.byteLength(text)}`,
-  ];
-  socket.write(`${lines.join("\r\n")}\r\n\r\n${text}`);
-  return {
-    heard: () => heard,
-    async leave() {
-      socket.end();
-      await closed;
-    },
-  };
-}
 
 test("the model cannot change settings or skills for a program, nor by a schedule that the program had made", async () => {
   const answer = async (tool: string, args: object) => {

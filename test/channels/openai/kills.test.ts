@@ -43,7 +43,7 @@ for (const [signal, how] of [
     expect(data.choices[0]?.message.content).toBe("the work is done");
     const messages = await newest(second, "lasting");
     expect(messages.map(({ id, status }) => [id, status])).toEqual([[response.headers.get("x-io-message"), "done"]]);
-    // Once it was answered, the same words are a new message.
+    // Once answered, the same text is a new message.
     await ask(second.url);
     expect(await newest(second, "lasting")).toHaveLength(2);
   });

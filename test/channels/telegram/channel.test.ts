@@ -5,7 +5,7 @@ import type { Update } from "../../support/telegram/updates.ts";
 import { until } from "../../support/until.ts";
 import { channelSuite } from "../suite.ts";
 
-/** The Bot API of the test under way. */
+/** The Bot API server of the current test. */
 const place: { api?: BotApi } = {};
 
 channelSuite({
@@ -26,7 +26,7 @@ channelSuite({
         else said.set(key, olga.send(text));
         await until("the update to be confirmed", () => api.updates.waiting() === 0);
       },
-      // What a kill left uncertain comes marked; here it counts once.
+      // A message whose delivery was uncertain after a kill is marked as a repeat; here it counts once.
       heard: () => [
         ...new Set(
           olga

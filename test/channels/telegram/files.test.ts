@@ -29,7 +29,7 @@ test("photos, documents and audio become files of the conversation, and the mode
   await owner.sees(/Attached photo, "image\/jpeg"/);
   expect(readFileSync(photo, "utf8")).toBe("a picture");
 
-  // Another of the same name stands beside the first; the same again is the same.
+  // A different file with the same name is stored beside the first; the same file again is not stored twice.
   owner.attach({ kind: "document", content: Buffer.from("other"), name: "pass wd_.pdf" });
   await owner.sees(/pass wd_-2\.pdf/);
   owner.attach({ kind: "document", content, name: "pass wd_.pdf", caption: "once more" });
@@ -128,7 +128,7 @@ test("forwarded words are told to the model as somebody else's, and a file that 
   api.fail("getFile", { kind: "status", status: 500 }, 1_000);
   owner.attach({ kind: "document", content: Buffer.from("late"), name: "late.txt" });
   await until("it to be tried", () => api.calls.some(({ method }) => method === "getFile"));
-  // A command waits for nothing that comes before it.
+  // A command does not wait for earlier messages.
   owner.send("/help");
   await owner.sees(/\/cancel: /);
   api.faults.clear();

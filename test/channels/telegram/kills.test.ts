@@ -11,7 +11,7 @@ interface Point {
   name: string;
   method: string;
   stage: Stage;
-  /** After the point. */
+  /** Counted from this point. */
   delayMs?: number;
   /** Nobody can know whether the answer had arrived. */
   isUncertain?: boolean;

@@ -12,7 +12,7 @@ test("a call that was refused, and a task without a proof, have the mark and the
     const said = lastUserText(request);
     if (characterOf(request)) return { say: "I sang it." };
     if (isAfterTool(request) || !said.includes("[via telegram]")) return { say: "So be it." };
-    // What ends at once is told with the answer alone.
+    // Progress of a call that ends at once is shown only together with the answer.
     if (said.includes("take away"))
       return {
         call: [

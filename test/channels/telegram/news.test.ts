@@ -11,7 +11,10 @@ import { until } from "../../support/until.ts";
 const THEN = "then";
 const ASKS = { approvalRules: [{ tool: "shell", match: "echo *", [THEN]: "ask" }] };
 
-/** Makes the calls that it is told to make; what a schedule says is reported on, fails, or needs a command. */
+/**
+ * Makes the calls that it is told to make. Depending on its text, a scheduled message is reported on, fails, or needs a
+ * command.
+ */
 const model: Model = (request, index) => {
   const said = lastUserText(request);
   if (characterOf(request))

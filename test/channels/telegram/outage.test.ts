@@ -26,7 +26,7 @@ describe("Telegram out of reach", () => {
       say: `Answer ${request.messages.filter(({ role }) => role === "user").length}`,
       delayMs: 400,
     }));
-    // Who follows at the terminal or on the page takes nothing away from the chat.
+    // A follower at the terminal or on the web page takes nothing away from the chat.
     await daemon.follow();
     for (const text of ["one", "two", "three"]) owner.send(text);
     await until("all to be taken", () => api.updates.waiting() === 0);
@@ -34,7 +34,7 @@ describe("Telegram out of reach", () => {
     await ended(daemon, 3);
     await stateIs(daemon, "unreachable");
     await daemon.kill("SIGTERM");
-    // An hour has passed.
+    // Pretends that an hour has passed.
     const anHourAgo = new Date(Date.now() - 3_600_000).toISOString();
     inDatabase(home, (db) =>
       db.prepare("UPDATE io_state SET value = json_set(value, '$.since', ?) WHERE key = 'telegram:health'").run(anHourAgo),
@@ -77,7 +77,7 @@ describe("Telegram out of reach", () => {
       owner.send("two");
       await owner.sees(/^You said: two$/);
       expect(owner.shown().map(({ text }) => text)).toEqual([`${REPEAT}You said: one`, "You said: two"]);
-      // It was not sent again before Telegram said who the bot is.
+      // It was not sent again until Telegram had confirmed the bot's identity.
       const order = api.calls.map(({ method }) => method).filter((method) => method === "sendMessage" || method === "getMe");
       expect(order.slice(-6)).toEqual(["sendMessage", "getMe", "getMe", "getMe", "sendMessage", "sendMessage"]);
     },

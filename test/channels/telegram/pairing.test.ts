@@ -22,7 +22,7 @@ async function unpaired() {
   await isConnected(daemon);
   return { api, home, daemon, model, start, io: (...args: string[]) => runIo(args, home) };
 }
-/** Or a little less: the test takes its time. */
+/** Or slightly less, because the test takes some time. */
 const isInAnHour = (at: string) => Math.abs(Date.parse(at) - Date.now() - 3_570_000) <= 30_000;
 const codeIn = (text: string) => /Your code: ([A-Z0-9]{8})\n/.exec(text)?.[1];
 
@@ -37,7 +37,7 @@ test("/start gives a code, the terminal takes it, and only then is anybody serve
   eve.send("/start");
   const other = codeIn((await eve.sees(/Your code/)).text)!;
   expect(other).not.toBe(code);
-  // Every /start is answered while nobody is paired, with the same code for the same person.
+  // While nobody is paired, every /start is answered, with the same code for the same person.
   olga.send("/start");
   await until("the second answer", () => olga.shown().filter(({ text }) => codeIn(text) === code).length === 2);
 
@@ -46,7 +46,7 @@ test("/start gives a code, the terminal takes it, and only then is anybody serve
   await olga.sees(/You are paired with IO/);
   olga.send("hello");
   await olga.sees(/^You said: hello$/);
-  // A code that was given to somebody else is of no use any more, whoever forwards it.
+  // Once somebody is paired, codes given to others are worthless, whoever forwards them.
   expect(await io("telegram", "pair", other)).toMatchObject({ code: 1, stderr: expect.stringContaining("serves Olga already") });
   olga.send(`pair ${other}`);
   await olga.sees(/You said: pair/);
@@ -128,7 +128,7 @@ test("with authorizedUserId nobody is given a code, and in a group even the owne
   await eve.sees(/^This bot is private\.$/);
   const group = createPerson(api, owner.id, "Olga", { id: -500, type: "supergroup" });
   group.send("do something here");
-  // Somebody else's words are not the owner's because they come in the owner's chat.
+  // A message from another person does not count as the owner's because it arrives in the owner's chat.
   createPerson(api, 666, "Eve", { id: owner.id, type: "private" }).send("do something in her name");
   owner.send("and here");
   await owner.sees(/^You said: and here$/);

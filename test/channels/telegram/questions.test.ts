@@ -69,7 +69,7 @@ test("one that expired says so, one that was decided elsewhere loses its buttons
   await daemon.json("POST", "/api/messages", { text: "run fourth", conversation: "aside" });
   const [fourth] = await asked(daemon, 2);
   owner.send("/approvals");
-  // Nobody types an id on a phone.
+  // Nobody wants to type an id on a phone.
   const both = await until("the buttons of both", () => owner.shown().find(({ buttons }) => buttons.length === 6));
   expect((await owner.answered(owner.press(both, new RegExp(`Deny ${fourth!.id}`)))).text).toBe(`${fourth!.id} is denied.`);
   owner.send(`/deny ${third!.id} later, perhaps`);
@@ -143,7 +143,7 @@ test("one conversation at two places: each is told what it asked for, a task, a 
     "The end of the run.",
     "Runs, newest first",
   ]);
-  // Both offer to propose what is on the branch; this project has no forge, which is told.
+  // Both messages offer to open a pull request. This project has no forge, so the attempt is answered with that.
   const [run] = (await daemon.json<{ items: { id: string }[] }>("GET", "/api/runs")).items;
   const list = owner.shown().find(({ text }) => text.startsWith("Runs, newest first"))!;
   expect((await owner.answered(owner.press(list, /^Open a pull request of r_/))).text).toContain(

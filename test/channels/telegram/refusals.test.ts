@@ -6,7 +6,7 @@ import { startBotApi } from "../../support/telegram/bot-api.ts";
 import { telegramOf, telegraphed } from "../../support/telegram/daemon.ts";
 import { until } from "../../support/until.ts";
 
-/** Begins an answer, and ends it before its beginning is renewed. */
+/** An answer whose second part ends it before its first part would be updated. */
 const inTwoParts = { say: ["**One** ", "and two"], gapMs: 1_000 };
 const refusal = (description: string, status = 400) =>
   ({ kind: "refuse", status, description: `Bad Request: ${description}` }) as const;

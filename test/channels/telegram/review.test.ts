@@ -47,7 +47,7 @@ test("what agents wrote is reviewed in a chat: each page is kept, changed or rev
   await until("nothing to be left", () => list.buttons.length === 0 && /^Nobody changed anything/.test(list.text));
   expect(await left()).toEqual([]);
 
-  // A button of a page that was changed again since decides nothing: nobody has seen the new text.
+  // A button for a page that has changed since decides nothing: nobody has seen the new text.
   await write("general/milk", "# Milk\n\nSoy.\n");
   owner.send("/review");
   const again = await owner.sees(/1\. general\/milk\.md/);

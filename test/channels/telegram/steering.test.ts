@@ -29,7 +29,7 @@ test("a reply to what is being answered, or to its answer, is said into the turn
   const three = owner.send("this comes afterwards", { fields: replyTo(99_000) });
   const idOf = (update: typeof one) => (update.message as { message_id: number }).message_id;
   await until("both to be heard", () => api.chats.reactions.has(idOf(one)) && api.chats.reactions.has(idOf(two)));
-  // What Telegram tells a second time is not said a second time.
+  // An update that Telegram delivers twice is used only once.
   api.updates.again(one);
   await until("it to be told again", () => api.updates.waiting() === 0);
   writeFileSync(gate, "");

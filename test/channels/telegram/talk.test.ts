@@ -54,10 +54,10 @@ describe("answers", () => {
     expect(shown.map(({ silent }) => silent).sort()).toEqual([false, true]);
     expect(shown.find(({ silent }) => silent)!.text).toContain("squad_status");
     const told = callsOf(api, /^(?:sendMessage|editMessageText)$/);
-    // By the answer alone: a tool that ends at once is told of once.
+    // These updates come from the answer: a tool that ends at once is shown only once.
     expect(told.filter(({ payload }) => String(payload.text).includes("word0")).length).toBeGreaterThan(4);
     const changes = told.map(({ at }) => at);
-    // The end of the answer and of the tools' line is told at once.
+    // The last updates of the answer and of the tools are sent without delay.
     const paced = changes.slice(0, -2);
     for (const [index, at] of paced.slice(1).entries()) expect(at - paced[index]!).toBeGreaterThan(900);
   });
@@ -66,7 +66,7 @@ describe("answers", () => {
     const words = Array.from({ length: 30 }, (_, index) => `word${index} `);
     const { api, owner } = await telegraphed(() => ({ say: words, gapMs: 60 }));
     api.fail("sendMessage", { kind: "flood", retryAfter: 2 });
-    // Longer than anything else that would be tried again.
+    // Longer than the delay of any other retry.
     api.fail("editMessageText", { kind: "flood", retryAfter: 5 });
     owner.send("hello");
     await owner.sees(new RegExp(`^${words.join("").trim()}$`));
@@ -203,7 +203,7 @@ describe("what is said", () => {
     ]);
     expect((await messagesOf(daemon, "chat-2")).map(({ text }) => text)).toEqual(["in another"]);
     expect((await messagesOf(daemon, "garden-plans")).map(({ text }) => text)).toEqual(["in the garden"]);
-    // One session knows what was said at both places.
+    // One session knows what was said in both places.
     expect(JSON.stringify(model.requests.at(-1)!.messages)).toMatch(
       /\[via telegram\] in main[\s\S]*\[via tui\] from the terminal[\s\S]*\[via telegram\] and back/,
     );
