@@ -36,6 +36,6 @@ function entryOf(command: Command, path: string, commands: readonly Command[]): 
 }
 
 /** Commander stores the default subcommand only in a private field of the parent. */
-function isDefault(parent: Command, child: Command): boolean {
+export function isDefault(parent: Command, child: Command): boolean {
   return "_defaultCommandName" in parent && parent._defaultCommandName === child.name();
 }

@@ -109,11 +109,13 @@ interface StartOptions {
   env?: NodeJS.ProcessEnv;
   /** Aborts the start until the daemon serves. */
   signal?: AbortSignal;
+  /** How long it may take until it serves. */
+  readyMs?: number;
 }
 
 /** Starts a daemon that outlives this command, and waits until it serves. */
 export async function startInBackground(shell: Shell, options: StartOptions = {}): Promise<DaemonFile> {
-  const { selfEdit = false, untilIdle = false, env = shell.env, signal } = options;
+  const { selfEdit = false, untilIdle = false, env = shell.env, signal, readyMs = READY_MS } = options;
   const { paths } = shell;
   ensureHome(paths);
   const outFile = join(paths.logs, "daemon.out");
@@ -123,17 +125,16 @@ export async function startInBackground(shell: Shell, options: StartOptions = {}
   const args = [join(packageRoot, "bin", "io.js"), ...flags];
   const child = spawn(process.execPath, args, { env, detached: true, stdio: ["ignore", out, out] });
   closeSync(out);
+  // It outlives this command also where the start failed or took too long.
+  child.unref();
   let code: number | null | undefined;
   child.once("exit", (exitCode) => {
     code = exitCode;
   });
-  const until = performance.now() + READY_MS;
+  const until = performance.now() + readyMs;
   while (performance.now() < until) {
     const daemon = readDaemonFile(paths.daemon);
-    if (daemon?.pid === child.pid) {
-      child.unref();
-      return daemon!;
-    }
+    if (daemon?.pid === child.pid) return daemon!;
     if (code !== undefined) {
       throw new UserError(readFileSync(outFile, "utf8").trim() || `The daemon ended at once (exit ${code}).`, {
         exitCode: code === ExitCode.usage ? ExitCode.usage : ExitCode.failed,
@@ -145,7 +146,7 @@ export async function startInBackground(shell: Shell, options: StartOptions = {}
     }
     await sleep(25);
   }
-  throw new UserError(`The daemon (pid ${child.pid}) does not serve after ${READY_MS / 1000} s. See ${outFile} and "io logs".`);
+  throw new UserError(`The daemon (pid ${child.pid}) does not serve after ${readyMs / 1000} s. See ${outFile} and "io logs".`);
 }
 
 export async function stopDaemon(shell: Shell): Promise<DaemonFile> {

@@ -13,6 +13,7 @@ import type { ChatOptions } from "./chat-options.ts";
 import { cleanCommand } from "./clean.ts";
 import { clusterCommands } from "./cluster.ts";
 import { completionCommand } from "./completion.ts";
+import { isDefault } from "./completion-tree.ts";
 import { configCommands } from "./config.ts";
 import { connectCommand } from "./connect.ts";
 import { conversationCommands } from "./conversation.ts";
@@ -48,6 +49,8 @@ import { workerCommands } from "./worker.ts";
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
   guardOutput();
   const shell = createShell();
+  if (args.length === 2 && args.includes("--version") && args.includes("--json"))
+    return shell.print({ version: packageVersion() }, packageVersion(), { json: true });
   const command = buildProgram(shell, program);
   try {
     await command.parseAsync(program === "swarm" ? ["swarm", ...args] : [...args], { from: "user" });
@@ -136,7 +139,17 @@ export function buildProgram(shell: Shell, typed: "io" | "swarm" = "io"): Comman
 function nameHelp(command: Command, above: string): void {
   const path = `${above}${command.name()}`;
   command.exitOverride().showHelpAfterError(`(${path} --help shows how it is used)`);
+  refuseUnknown(command);
   for (const each of command.commands) nameHelp(each, `${path} `);
+}
+
+/** Where a group does something without a subcommand, a word that is none of its commands is called unknown, not one too many. */
+function refuseUnknown(group: Command): void {
+  const usual = group.commands.find((each) => isDefault(group, each)) ?? group;
+  if (group.commands.length === 0 || usual.registeredArguments.length > 0) return;
+  usual.allowExcessArguments().hook("preAction", (_, action) => {
+    if (action === usual && action.args.length > 0) refuse(group, action.args);
+  });
 }
 
 /** Commander suggests names only within a group of commands, not for the groups themselves. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { ExitCode } from "../lib/errors.ts";
-import { isSettled, type PullRequest } from "../protocol/pulls.ts";
+import { isSettled, type PullRequest, stateOfPull } from "../protocol/pulls.ts";
 import type { Run } from "../protocol/runs.ts";
 import { askYesNo } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
@@ -75,11 +75,12 @@ async function together(
 export const isGood = ({ state }: PullRequest): boolean => ["open", "merged"].includes(state);
 
 /** A pull request in a sentence. */
-export function formatPull({ state, url, reason, draft, host, repo, number, base, labels }: PullRequest): string {
+export function formatPull(pull: PullRequest): string {
+  const { url, reason, draft, host, repo, number, base, labels } = pull;
   const why = reason === null ? "" : `\n${reason}`;
   if (number === null) return `No pull request was opened${reason === null ? "." : `: ${reason}`}`;
   const what = `${host}/${repo}#${number} into ${base}${labels.length > 0 ? `, labels: ${labels.join(", ")}` : ""}`;
-  return `${url}\n${draft ? "Draft" : "Pull request"} ${what}: ${state}.${why}`;
+  return `${url}\n${draft ? "Draft" : "Pull request"} ${what}: ${stateOfPull(pull)}.${why}`;
 }
 
 /** The pull requests of a run; none while the run can still continue. */

@@ -60,7 +60,7 @@ export function squadCommands(program: Command, shell: Shell): void {
       shell.print(made, isNew ? works : taken, options);
     });
 
-  delegateCommand(squad, shell);
+  delegateCommand(squad, "delegate", shell);
 
   squad
     .command("delete")

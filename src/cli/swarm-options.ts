@@ -11,11 +11,6 @@ export const STAND_INS_OPTION = ["--stand-ins", "let other models serve for name
 export const DETACH_OPTION = ["--detach", "let it work in the background and return at once"] as const;
 export const JSON_OPTION = ["--json", "print one JSON document"] as const;
 export const VERBOSE_OPTION = ["-v, --verbose", "show what the agents say"] as const;
-export const WITH_OPTION = [
-  "--with <project>",
-  "change another project too, as one piece of work: its folder, or a squad's slug (can be repeated)",
-  (name: string, before: string[] = []) => [...before, name],
-] as const;
 export const ISSUE_ARGUMENT = ["[issue...]", "the issue, in words; else ISSUE_BODY"] as const;
 
 /** The settings of a command that needs an issue: from a plan, from words, or from the environment. */
@@ -34,12 +29,6 @@ function readPlan(file: string): string {
 
 export function pathOf(runId: string): string {
   return `/api/runs/${encodeURIComponent(runId)}`;
-}
-
-/** Another project for the daemon: a folder by its absolute path, anything else by its name. */
-export function otherProject(name: string): string {
-  const folder = resolve(name);
-  return existsSync(folder) || name.includes("/") || name.startsWith(".") ? folder : name;
 }
 
 /** The project of the current folder. */

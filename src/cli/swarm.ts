@@ -13,6 +13,7 @@ import { settingsIn } from "../swarm/pipeline/settings.ts";
 import { describeRun } from "../swarm/tools.ts";
 import { cleanCommand } from "./clean.ts";
 import { askYesNo } from "./input.ts";
+import { otherProject, WITH_OPTION } from "./other-projects.ts";
 import type { Shell } from "./output.ts";
 import { formatPull, isGood, pullsOf } from "./pr.ts";
 import { createQuestionsHere } from "./questions-here.ts";
@@ -21,7 +22,6 @@ import {
   DETACH_OPTION,
   ISSUE_ARGUMENT,
   JSON_OPTION,
-  otherProject,
   pathOf,
   plainProgress,
   projectHere,
@@ -29,7 +29,6 @@ import {
   settingsFor,
   VERBOSE_OPTION,
   viewHere,
-  WITH_OPTION,
 } from "./swarm-options.ts";
 import { planCommand } from "./swarm-plan.ts";
 import { recordCommands } from "./swarm-records.ts";

@@ -3,12 +3,15 @@ import type { Client } from "../client/client.ts";
 import { callOf, showCommand, showState } from "../protocol/shown-state.ts";
 import type { Activity, Task, TaskEvidence } from "../protocol/squads.ts";
 import type { Shell } from "./output.ts";
+import { delegateCommand } from "./squad-delegate.ts";
 
 const MAX_SHOWN = 500;
 const at = (id: string) => `/api/tasks/${encodeURIComponent(id)}`;
 
 export function taskCommands(program: Command, shell: Shell): void {
   const task = program.command("task").description("what squads are doing in the background");
+
+  delegateCommand(task, "add", shell);
 
   task
     .command("list")
@@ -74,6 +77,7 @@ function format(task: Task, { items, earlier }: { items: readonly Activity[]; ea
   const { evidence, usage } = task;
   return [
     taskLine(task),
+    ...(task.with.length > 0 ? [`together with: ${task.with.join(", ")}`] : []),
     ...(task.reason ? [`chosen: ${task.reason}`] : []),
     ...(task.worker === null
       ? []
@@ -85,6 +89,7 @@ function format(task: Task, { items, earlier }: { items: readonly Activity[]; ea
       ? [
           ...(evidence.verdict ? [`verdict: ${evidence.verdict}`] : []),
           `files changed: ${evidence.filesChanged.join(", ") || noFiles(evidence)}`,
+          ...(evidence.others ?? []).map((each) => `  in ${each.projectPath}: ${each.filesChanged.join(", ") || noFiles(each)}`),
           ...evidence.commands.map((each) => {
             const { mark, words } = showCommand(each);
             return `  ${mark} $ ${each.command.replace(/\s+/g, " ")} → ${each.exitCode ?? words}`;
@@ -104,5 +109,5 @@ function formatActivity(activity: Activity): string {
   return `${mark} ${activity.summary}${tone === "good" || tone === "busy" ? "" : `  ${words}`}`;
 }
 
-const noFiles = ({ treeBefore, treeAfter }: TaskEvidence) =>
+const noFiles = ({ treeBefore, treeAfter }: Pick<TaskEvidence, "treeBefore" | "treeAfter">) =>
   treeBefore === null || treeAfter === null ? "unknown, git could not tell" : "none seen";

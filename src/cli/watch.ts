@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { isFolder } from "../lib/is-folder.ts";
+import { stateOfPull } from "../protocol/pulls.ts";
 import type { Watch, WatchDetail, WatchTrigger } from "../protocol/watches.ts";
 import { wholeNumber } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
@@ -92,14 +93,18 @@ function line({ id, state, host, repo, label, mention, reviews, checks, problem 
 }
 
 function describe(watch: WatchDetail): string {
-  const { projectPath, lookedAt, nextAt, saw, maxRounds, triggers } = watch;
+  const { projectPath, lookedAt, nextAt, saw, maxRounds, triggers, pulls } = watch;
   return [
     line(watch),
     `project ${projectPath}, at most ${maxRounds} rounds a pull request`,
     lookedAt === null ? "not looked at yet" : `looked at ${lookedAt}: ${saw ?? "nothing"}; next ${nextAt ?? "now"}`,
+    ...pulls.map(pullLine),
     ...triggers.map(triggerLine),
   ].join("\n");
 }
+
+const pullLine = ({ number, url, ...pull }: WatchDetail["pulls"][number]): string =>
+  `  pull request #${number} ${stateOfPull(pull)}: ${url}`;
 
 function triggerLine({ createdAt, number, kind, by, state, reason, run }: WatchTrigger): string {
   const who = by === "" ? "" : ` by ${by}`;

@@ -83,6 +83,12 @@ export function openBackground({ store, usage, sandbox, emit, redactor, home }: 
         const command = find(id);
         return command && describe(command);
       },
+      /** Ends what a message left running; false if nothing was. */
+      async stopOf(owner: string) {
+        const isRunning = commands.all().some((each) => each.owner === owner && each.result === undefined);
+        await commands.stopOf(owner);
+        return isRunning;
+      },
     },
   };
 }

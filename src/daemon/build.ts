@@ -81,7 +81,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     installedFolder: paths.installed,
     ...{ engine, gate, git, redactor, env, wrap: core.sandbox.wrap },
     tools: agentTools(core, memory),
-    rulesFor: rules.tellFor,
+    rulesFor: rules.textForProject,
     moreTools: (projectPath) => mcp.toolsFor([projectPath]),
     config: settings.current,
     spending: budgets,
@@ -97,7 +97,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   const { swarm, plans, words } = openPipelines({
     ...{ core, paths, env, remoteWork },
     sourceOf: askers.sourceOfRun,
-    rulesFor: rules.tellFor,
+    rulesFor: rules.textForProject,
   });
   const onConfig = (config: Config, key: string) => {
     settings.replace(config);

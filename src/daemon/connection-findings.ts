@@ -12,6 +12,7 @@ import { realOf } from "../lib/real-path.ts";
 import { withoutComments } from "../mcp/json-with-comments.ts";
 import type { Finding } from "../protocol/doctor.ts";
 import type { McpServer } from "../protocol/mcp.ts";
+import { LOGIN_EXPIRED, mcpArguments } from "../protocol/mcp-command.ts";
 import { ASTRAY_KEY, readAstray } from "../store/client-tokens.ts";
 
 export interface ConnectionFindingsDeps {
@@ -38,18 +39,23 @@ export async function findMcpServers({ config, servers }: ConnectionFindingsDeps
   return [...(ready > 0 ? [ok(check, `${count(ready, "server")} there`)] : []), ...found];
 }
 
-function serverFinding(check: string, { name, project, state, detail }: McpServer): Finding[] {
+function serverFinding(check: string, server: McpServer): Finding[] {
+  const { name, project, state, detail } = server;
   const called = `${named(name, 80)}${project === null ? "" : ` of ${named(project, 300)}`}`;
   const why = detail === null ? "" : `: ${detail}`;
-  const rest = `${JSON.stringify(name)}${project === null ? "" : ` --project ${JSON.stringify(project)}`}`;
+  const rest = mcpArguments(server);
   if (state === "failed") return [warning(check, `${called} is not there${why}`, `Look with: io mcp test ${rest}`)];
-  if (state === "needs-login")
-    return [warning(check, `${called} wants a login, or the last one has ended`, `Run: io mcp login ${rest}`)];
+  if (state === "needs-login") return [warning(check, needsLogin(called, detail), `Run: io mcp login ${rest}`)];
   if (state === "untrusted" && detail?.startsWith("changed"))
     return [warning(check, `${called} was changed since you switched it on, and is off`, `Look at it: io mcp enable ${rest}`)];
   if (state === "ready" && detail !== null) return [warning(check, `${called}${why}`, `Look at it: io mcp enable ${rest}`)];
   return [];
 }
+
+const needsLogin = (called: string, detail: string | null): string =>
+  detail?.startsWith(LOGIN_EXPIRED)
+    ? `the login of ${called} has expired`
+    : `${called} wants a login, and nobody has logged in yet`;
 
 /** A token unused for this long was forgotten, or pasted wrongly. */
 const UNUSED_MS = 7 * 86_400_000;

@@ -28,11 +28,13 @@ export interface ConversationScopesDeps {
   settingsOf: (conversation: string) => Pick<ConversationInfo, "mode" | "folder"> | undefined;
   /** Returns a reader of the conversation's editor buffers, which may be unsaved. */
   editorTextsFor: EditorTexts["readerFor"];
+  editorFormsFor: EditorTexts["formsFor"];
+  editorTerminalFor: EditorTexts["terminalFor"];
 }
 
 /** The mode and the folder in which a conversation's tools work. */
 export function createConversationScopes(deps: ConversationScopesDeps) {
-  const { paths, env, config, findMessage, messageNow, askerOf, mayRead, settingsOf, editorTextsFor } = deps;
+  const { paths, env, config, findMessage, messageNow, askerOf, mayRead, settingsOf } = deps;
   const userHome = env.HOME || homedir();
   const modeOf = (conversation: string): Mode => settingsOf(conversation)?.mode ?? config().mode;
 
@@ -75,11 +77,15 @@ export function createConversationScopes(deps: ConversationScopesDeps) {
       const mode = modeOf(conversation);
       const folder = settingsOf(conversation)?.folder ?? existingFolder(senderFolderOf(message));
       const isOfProgram = message !== undefined && PROGRAM_CHANNELS.includes(askerOf(message).channel);
-      const editorText = editorTextsFor(conversation);
+      const editorText = deps.editorTextsFor(conversation);
+      const askPerson = deps.editorFormsFor(conversation);
+      const editorTerminal = config().acpTerminal ? deps.editorTerminalFor(conversation) : undefined;
       const base = {
         ...{ actor: "orchestrator", mode },
         ...(isOfProgram && { withheld: PERSON_ONLY_TOOLS }),
         ...(editorText && { editorText }),
+        ...(askPerson && { askPerson }),
+        ...(editorTerminal && { editorTerminal }),
       };
       if (mode === "full") return { ...base, cwd: folder ?? userHome };
       if (folder === undefined || containsHome(folder, userHome)) return { ...base, cwd: scratchOf(conversation) };

@@ -76,11 +76,13 @@ export function buildConversations(deps: ConversationPartsDeps) {
     messageNow: (conversation) => messages.next(conversation)?.message,
     settingsOf: (conversation) => rows.find(conversation),
     editorTextsFor: editorTexts.readerFor,
+    editorFormsFor: editorTexts.formsFor,
+    editorTerminalFor: editorTexts.terminalFor,
   });
   const tellProject = createProjectSection({ folderOf, factsOf });
   const tellClient = createClientSection({ messages, systemOf: createOpenAiRequests(store).systemOf });
   const lasting = createConversations({
-    ...{ engine, version, sections, rulesFor: rules.tell, modeOf, workingDirectory, folderOf, sessions, state, talk, log },
+    ...{ engine, version, sections, rulesFor: rules.textFor, modeOf, workingDirectory, folderOf, sessions, state, talk, log },
     todosOf: (conversation) => core.todos.of(conversationHolder(conversation)),
     placeSection: async (conversation, window) => {
       const project = await tellProject(conversation, window);
@@ -132,13 +134,13 @@ function withRuleDetection(messages: Messages, rules: Rules): Messages {
     ...messages,
     add(row) {
       const added = messages.add(row);
-      if (added.isNew) rules.hear(row);
+      if (added.isNew) rules.learn(row);
       return added;
     },
     rewrite(id, text) {
       const isRewritten = messages.rewrite(id, text);
       const message = isRewritten ? messages.find(id) : undefined;
-      if (message) rules.hear(message);
+      if (message) rules.learn(message);
       return isRewritten;
     },
   };
@@ -151,7 +153,7 @@ function withRuleDetectionInSteers(steers: SteerRows, messages: Messages, rules:
     add(messageId, text) {
       steers.add(messageId, text);
       const message = messages.find(messageId);
-      if (message) rules.hear({ ...message, text });
+      if (message) rules.learn({ ...message, text });
     },
   };
 }

@@ -1,6 +1,5 @@
 import { chmodSync, existsSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
-import { DatabaseSync } from "@photostructure/sqlite";
 import isAtLeast from "semver/functions/gte.js";
 import { createEngine } from "../engine/engine.ts";
 import { SettingError } from "../engine/models/failures.ts";
@@ -20,11 +19,12 @@ import { messageOf } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
 import { packageRoot } from "../lib/package-root.ts";
 import { createRedactor } from "../lib/redact.ts";
-import { nearestThere, obstacleTo } from "../lib/writable.ts";
+import { nearestExisting, obstacleTo } from "../lib/writable.ts";
 import { exec } from "../process/exec.ts";
 import { findPrograms } from "../process/programs.ts";
 import type { DoctorReport, Finding } from "../protocol/doctor.ts";
 import type { ModelCall } from "../protocol/usage.ts";
+import { findFaults } from "../store/integrity.ts";
 import { lockHolder } from "../store/lock.ts";
 import { recordAside } from "../store/usage-aside.ts";
 import { unlessAborted } from "./abort.ts";
@@ -120,7 +120,7 @@ const disk: Examination = ({ paths }) => {
     const remedy = "Mend that, or set IO_HOME to a folder you can write.";
     return [{ check: "disk", state: "failed", found: `the data folder ${paths.home} ${what}: ${obstacle}`, remedy }];
   }
-  const { bavail, bsize } = statfsSync(nearestThere(paths.home));
+  const { bavail, bsize } = statfsSync(nearestExisting(paths.home));
   const megabytes = Math.round((bavail * bsize) / 1_000_000);
   if (megabytes > 500) return [ok("disk", `${megabytes} MB free`)];
   return [
@@ -156,26 +156,22 @@ const modes: Examination = ({ paths, fix }) => {
   });
 };
 
-const database: Examination = ({ paths }) => {
-  if (!existsSync(paths.database)) return [ok("database", "none yet: it is made at the first start")];
-  const db = new DatabaseSync(paths.database, { readOnly: true });
-  try {
-    const rows = db.prepare("PRAGMA integrity_check").all() as { integrity_check: string }[];
-    if (rows[0]?.integrity_check === "ok") return [ok("database", "whole")];
+const database: Examination = async ({ paths, signal }) => {
+  const check = "database";
+  if (!existsSync(paths.database)) return [ok(check, "none yet: it is made at the first start")];
+  const faults = await findFaults(paths.database, signal);
+  if (faults === undefined)
     return [
       {
-        check: "database",
-        state: "failed",
-        found: rows
-          .map((row) => row.integrity_check)
-          .slice(0, 3)
-          .join("; "),
-        remedy: "Stop IO, move io.db away, and put back the newest io.db.before-….bak if there is one.",
+        check,
+        state: "warning",
+        found: "too large to be read whole",
+        remedy: "Look with: sqlite3 io.db 'PRAGMA integrity_check'",
       },
     ];
-  } finally {
-    db.close();
-  }
+  if (faults.length === 0) return [ok(check, "whole")];
+  const remedy = "Stop IO, move io.db away, and put back the newest io.db.before-….bak if there is one.";
+  return [{ check, state: "failed", found: faults.join("; "), remedy }];
 };
 
 const port: Examination = async ({ paths, env }) => {

@@ -60,9 +60,8 @@ export function buildForge(deps: ForgePartsDeps): { rooms: { pulls: Pulls; watch
       safetyOf: (projectPath) => teams.findByPath(projectPath)?.safety ?? {},
       isWatched,
     }),
-    workOf: ({ kind, id }, part) => (kind === "run" ? workOfRun(swarm, id, part) : workOfTask(squads, id)),
-    projectsOf: ({ kind, id }) =>
-      kind === "run" ? projectsOf(runIn(swarm, id)) : [squads.find(squads.task(id).squad).projectPath],
+    workOf: ({ kind, id }, part) => (kind === "run" ? workOfRun(swarm, id, part) : workOfTask(squads, id, part)),
+    projectsOf: ({ kind, id }) => (kind === "run" ? projectsOf(runIn(swarm, id)) : placesOfTask(squads, id).map(pathOf)),
   });
   closers.add(pulls.close);
   closers.add(hub.subscribe(pulls.heard));
@@ -86,7 +85,7 @@ export function buildForge(deps: ForgePartsDeps): { rooms: { pulls: Pulls; watch
   });
   const inTurn = createTurnTaking();
   const watches = createWatches({
-    ...{ rows, finder, inTurn, log, squadProject: (slug) => squads.projectOf(slug)?.projectPath },
+    ...{ rows, pullRows, finder, inTurn, log, squadProject: (slug) => squads.projectOf(slug)?.projectPath },
     turns: createWatchTurns({ rows, finder, pulls, pullRows, issueWork, rounds, tell, pollMs, clean, log }),
   });
   closers.add(watches.close);
@@ -159,15 +158,28 @@ function workOfRun(swarm: Swarm, id: string, part: number): OwnedWork | undefine
   return { work, projectPath, branch, base, isApproved: outcome === "approved" };
 }
 
-function workOfTask(squads: Squads, id: string): OwnedWork | undefined {
+const pathOf = ({ projectPath }: { projectPath: string }) => projectPath;
+
+/** The repositories of a task: its squad's, then the others that it changed. */
+function placesOfTask(squads: Squads, id: string) {
+  const { squad, evidence } = squads.task(id);
+  const { projectPath } = squads.find(squad);
+  const { base, treeBefore = null, treeAfter = null, others = [] } = evidence ?? {};
+  return [{ projectPath, base, treeBefore, treeAfter }, ...others.filter((each) => each.treeAfter !== each.treeBefore)];
+}
+
+/** A task's work in one of its projects. */
+function workOfTask(squads: Squads, id: string, part: number): OwnedWork | undefined {
   const task = squads.task(id);
-  const { slug, projectPath } = squads.find(task.squad);
   if (task.finishedAt === null) return undefined;
-  const { branch, base } = task.evidence ?? {};
+  const places = placesOfTask(squads, id);
+  const { projectPath, base, treeBefore, treeAfter } = places[part] ?? places[0]!;
+  const branch = task.evidence?.branch;
   if (branch === undefined || base === undefined)
     throw conflict(
-      `The task ${id} worked in the project's folder and has no branch to propose. Have the squad's tasks work apart: io squad set ${slug} --isolation worktree`,
+      `The task ${id} worked in the project's folder and has no branch to propose. Have the squad's tasks work apart: io squad set ${task.squad} --isolation worktree`,
     );
   const isApproved = task.status === "done" && task.evidence?.proven === true;
-  return { work: { kind: "task", task }, projectPath, branch, base, isApproved };
+  const isUnchanged = treeAfter !== null && treeAfter === treeBefore;
+  return { work: { kind: "task", task }, projectPath, branch, base, isApproved, isUnchanged };
 }

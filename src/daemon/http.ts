@@ -13,12 +13,12 @@ import type { Status, Stopped } from "../protocol/api.ts";
 import { createClientTokens } from "../store/client-tokens.ts";
 import { createLastHeard } from "../store/last-heard.ts";
 import { createMessageSearch } from "../store/message-search.ts";
+import { whenNotHeld } from "../store/open.ts";
 import { takeSnapshot } from "../store/snapshot.ts";
 import { PHASE_KINDS } from "../swarm/phases/index.ts";
 import { readPipeline } from "../swarm/pipeline/file.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { openProject } from "../swarm/run/checkout.ts";
-import type { Swarm } from "../swarm/run/swarm.ts";
 import type { Approvals } from "../tools/approvals/approvals.ts";
 import { costOf } from "../tools/budgets/money.ts";
 import { createSummaries } from "../tools/budgets/summary.ts";
@@ -46,6 +46,9 @@ export interface ApiDeps {
   stay: () => Status;
   anyPort: boolean;
 }
+
+/** How long a request waits for another program that holds the database. */
+const REQUEST_WAIT_MS = 5_000;
 
 /** The HTTP API on top of the rooms. */
 export async function buildHttp(deps: ApiDeps): Promise<Http> {
@@ -77,6 +80,13 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
   return createHttp({
     ...{ token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, emit: hub.emit, hub, events, disk: disk.info, callsOf: gate.callsOf },
+    whenWritable() {
+      const end = performance.now() + REQUEST_WAIT_MS;
+      return whenNotHeld(
+        () => core.store.soft(() => undefined),
+        () => performance.now() > end,
+      );
+    },
     ...{ inbox, outbox, steering, messages, changes, conversations, deleteConversation, contexts, approvals, budgets },
     ...{ renewConversation, todos: core.todos, attachments: core.attachments, background: core.backgroundView },
     ...{
@@ -200,12 +210,20 @@ async function checkPipeline(yaml: string, projectPath: string | undefined, env:
 export function stopAllIn({ inbox, squads, swarm, plans, background }: Rooms): Stopped {
   plans.close();
   void background.stopAll();
-  return { messages: inbox.stopAll(), tasks: squads.stopAll(), runs: stopRuns(swarm) };
-}
-
-/** Cancels every run in progress, and returns how many there were. */
-function stopRuns(swarm: Swarm): number {
-  const running = swarm.running();
-  for (const id of running) swarm.cancel(id);
-  return running.length;
+  const failures: unknown[] = [];
+  /** What cannot be recorded now does not keep the rest from being stopped. */
+  const attempt = <T>(work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (error) {
+      failures.push(error);
+      return undefined;
+    }
+  };
+  const runs = swarm.running();
+  for (const id of runs) attempt(() => swarm.cancel(id));
+  const tasks = attempt(() => squads.stopAll());
+  const messages = attempt(() => inbox.stopAll());
+  if (failures.length > 0) throw failures[0];
+  return { messages: messages ?? 0, tasks: tasks ?? 0, runs: runs.length };
 }

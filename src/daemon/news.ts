@@ -1,10 +1,10 @@
 import { createAccess } from "../channels/telegram/access.ts";
 import type { LiveConfig } from "../home/live-config.ts";
 import type { Paths } from "../home/paths.ts";
-import { createAliveCommands } from "../news/alive-commands.ts";
 import { createDailyDigest, createDigest } from "../news/digest.ts";
 import { createNews, type EndedWork } from "../news/news.ts";
-import { tellRestart } from "../news/restart.ts";
+import { describeRestart } from "../news/restart.ts";
+import { createRunningCommands } from "../news/running-commands.ts";
 import type { Source } from "../protocol/messages.ts";
 import type { NewsLevel } from "../protocol/news.ts";
 import type { Owed, Receipt } from "../protocol/outbox.ts";
@@ -64,7 +64,7 @@ export function buildNews(deps: NewsPartsDeps) {
     prices: () => settings.current().prices,
   });
   const daily = createDailyDigest({ store, state, digest, config, outbox: rows, owe, personalSource, log });
-  const commands = createAliveCommands(state);
+  const commands = createRunningCommands(state);
   const stopListening = hub.subscribe((event) => {
     commands.heard(event);
     if (event.type === "config.changed" && event.data.keys.includes("news")) void daily.look();
@@ -99,7 +99,7 @@ export function buildNews(deps: NewsPartsDeps) {
       const uncertainEffects = left.uncertainEffects([...open, ...tasks].map(({ id }) => id));
       const ended = commands.takeEnded();
       const waiting = { approvals: approvals.waitingCount(), missed: schedules.questionsDue() };
-      const told = tellRestart({ messages: open, tasks, runs, commands: ended, uncertainEffects, ...waiting });
+      const told = describeRestart({ messages: open, tasks, runs, commands: ended, uncertainEffects, ...waiting });
       if (!told) return;
       // A message alone is answered where it was sent: only clients are told, so that nobody's phone rings twice.
       const isMore = tasks.length + runs.length + ended.length + uncertainEffects > 0;

@@ -25,8 +25,9 @@ export function takeHome(env: NodeJS.ProcessEnv) {
   if (!lock) return undefined;
   const closers = createClosers();
   closers.add(lock.release);
+  // Nobody else waits for this process.
   const open = () => {
-    const store = openStore(paths.database);
+    const store = openStore(paths.database, { lockWaitMs: 5_000 });
     closers.add(store.close);
     return store;
   };
@@ -42,9 +43,7 @@ export function takeHome(env: NodeJS.ProcessEnv) {
     records,
     /** The checks that a person chose for a project. */
     chosenChecks(projectPath: string) {
-      const store = openStore(paths.database);
-      closers.add(store.close);
-      return chosenBy(createSquadStore(store).findByPath(projectPath));
+      return chosenBy(createSquadStore(open()).findByPath(projectPath));
     },
     cleaner: () =>
       createCleaner({

@@ -9,8 +9,8 @@ import { packageRoot } from "../lib/package-root.ts";
 import { realOf } from "../lib/real-path.ts";
 import { exec } from "../process/exec.ts";
 import { createSandbox, type Sandbox, type WallSettings, WORKSPACE_REMEDY } from "../process/sandbox.ts";
-import { CONTAINER_SOCKETS } from "../process/wall/doors.ts";
-import { otherPlaces } from "../process/wall/other-mounts.ts";
+import { CONTAINER_SOCKETS } from "../process/wall/host-sockets.ts";
+import { otherMountPoints } from "../process/wall/other-mounts.ts";
 import type { Finding } from "../protocol/doctor.ts";
 import { lockHolder } from "../store/lock.ts";
 import { createPathGuard } from "../tools/guard.ts";
@@ -126,7 +126,7 @@ function attemptsOn(paths: Paths, folder: string): Attempt[] {
   return [
     {
       held: "IO's secrets are out of sight",
-      test: [paths.home, ...otherPlaces(realOf(paths.home))].map(shows).join(" || "),
+      test: [paths.home, ...otherMountPoints(realOf(paths.home))].map(shows).join(" || "),
     },
     { held: "IO's folder cannot be written", test: `touch ${quotedForShell(join(paths.home, TRACE))}` },
     {
@@ -157,7 +157,7 @@ function reaches(host: string, port: number): string {
 
 /** What the sandbox cannot prevent, or only as far as it knows. */
 function otherExposures(paths: Paths, wanted: SandboxHeight): Finding[] {
-  const others = otherPlaces(realOf(paths.home));
+  const others = otherMountPoints(realOf(paths.home));
   const sockets = CONTAINER_SOCKETS.filter((path) => existsSync(path));
   const mounted: Finding = {
     check: "sandbox",

@@ -13,7 +13,7 @@ type Entry = Partial<TarEntry> & { name: string; body?: string; kind?: string };
 
 const digest = (text: string) => createHash("sha256").update(text).digest("hex");
 
-/** An archive with a manifest that fits, so that only what is in it can be wrong. */
+/** An archive with a matching manifest, so that only its content can be wrong. */
 function archive(entries: readonly Entry[], change: (head: Buffer, entry: Entry) => Buffer = (head) => head): Buffer {
   const parts = entries.map((entry) => {
     const { type = "file", mode = 0o600, body = "", target } = entry;
@@ -49,7 +49,7 @@ function archive(entries: readonly Entry[], change: (head: Buffer, entry: Entry)
   return gzipSync(Buffer.concat([...parts, told, Buffer.from(manifest), paddingOf(Buffer.byteLength(manifest)), END_OF_TAR]));
 }
 
-/** A header with other bytes and a checksum that fits them. */
+/** A header with changed bytes and a correct checksum. */
 function forged(head: Buffer, at: number, bytes: string): Buffer {
   const copy = Buffer.from(head);
   copy.write(bytes, at, "latin1");

@@ -10,7 +10,7 @@ const CASES: [line: string, options: ChatOptions | undefined][] = [
   ["--resume=shop", { resume: "shop" }],
   ["--conversation shop", { conversation: "shop" }],
   ["--conversation=shop", { conversation: "shop" }],
-  // All of these are the business of the other commands, which refuse what makes no sense.
+  // These are left to the other commands, which refuse what makes no sense.
   ["--conversation", undefined],
   ["--conversation -c", undefined],
   ["--resume --continue", undefined],

@@ -57,7 +57,13 @@ test("wrong usage is exit 2, a failed message exit 1, and help is help", async (
   expect(await runIo(["frobnicate"], home)).toMatchObject({ code: 2 });
   expect(await runIo(["send"], home)).toMatchObject({ code: 2 });
   expect(await runIo(["send", "--help"], home)).toMatchObject({ code: 0, stdout: expect.stringContaining("--conversation") });
-  expect((await runIo(["--version"], home)).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  const { stdout: version } = await runIo(["--version"], home);
+  expect(version).toMatch(/^\d+\.\d+\.\d+\n$/);
+  for (const args of [
+    ["--version", "--json"],
+    ["--json", "--version"],
+  ])
+    expect(JSON.parse((await runIo(args, home)).stdout)).toEqual({ version: version.trim() });
   const model = await scriptedModel(() => ({ status: 400, message: "no" }));
   await startDaemonProcess(home, providerEnvironment(model.url));
   const failed = await runIo(["send", "hello"], home);

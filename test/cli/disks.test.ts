@@ -14,7 +14,7 @@ import { until } from "../support/until.ts";
 
 const rehearsal = { IO_ENGINE: "rehearsal" };
 
-/** A disk of its own, so small or so closed that something goes wrong on it. */
+/** A separate file system that is small, or can be made read-only, so that writes fail. */
 async function smallDisk(): Promise<{ folder: string; close(): Promise<unknown>; fill(): Promise<unknown> }> {
   const folder = temporaryFolder();
   const mounted = await exec("mount", ["-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", folder]);

@@ -31,6 +31,7 @@ test("an argument that cannot be right is wrong usage, whether the command or th
     [["skill", "add", "http://x/y"], /is not an address/],
     [["skill", "search", ""], /what kind of skill/],
     [["task", "list", "--status", "bogus"], /status: .*queued/],
+    [["mcp", "lst"], /^error: unknown command 'lst'\n\(Did you mean list\?\)/],
     [["squad", "create", "a", folder, "--universe", "marvel"], /universe: .*ghostbusters/],
     [["send", "hello", "--conversation", "a b"], /conversation/],
   ];
@@ -102,6 +103,7 @@ test("with --json wrong usage is one document too, and so is a daemon that is no
     [["skill", "add"], /^missing required argument 'repository'/],
     [["wiki", "list", "--frob"], /^unknown option '--frob'/],
     [["wiki", "frobnicate"], /^unknown command 'frobnicate'/],
+    [["rules", "lst"], /^unknown command 'lst'\n\(Did you mean list\?\)/],
     [["wiki"], /^unknown option '--json'/],
     [["wiki", "list", "--limit", "x"], /^--limit: found "x"/],
     [["wiki", "write", "a"], /^There is no text/],

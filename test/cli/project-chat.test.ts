@@ -52,7 +52,7 @@ test("to resume what is not there, or without a terminal to choose in, is an err
   });
   expect(await chat("hello", ["--conversation", "no name!"], checkout)).toMatchObject({ code: 2 });
   expect(await all()).toEqual(before);
-  // A command's own option of the same name is still its own.
+  // A command keeps its own option of the same name.
   expect(await runIo(["send", "hello", "--conversation", "sent"], home)).toMatchObject({ code: 0 });
   expect(await saidIn("sent")).toEqual(["hello"]);
 });

@@ -27,7 +27,7 @@ beforeAll(async () => {
   daemon = await startDaemonProcess(home, providerEnvironment(server.url), atTheEnd);
 });
 
-/** `io send` under way, with what it has said so far. */
+/** Starts `io send` and collects its output. */
 function send(...args: string[]) {
   const { said, ended } = startIo(["send", ...args], home);
   return {

@@ -40,7 +40,7 @@ test("where nobody chose a port and the default is taken, a daemon takes a free 
       taken.once("error", () => tell(false));
       taken.listen(3170, "127.0.0.1", () => tell(true));
     });
-  // Whoever has it for longer than this keeps it, which is as good.
+  // If another program keeps the port for longer, that serves the test just as well.
   await until("the default port", isOurs, 10_000).catch(() => undefined);
   const home = temporaryHome();
   onTestFinished(() => endDaemonOf(home));

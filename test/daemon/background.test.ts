@@ -27,7 +27,10 @@ writeFileSync(
   join(project, "server.js"),
   `require("node:http").createServer((q, a) => { console.log("asked for " + q.url); a.end("served"); }).listen(0, "127.0.0.1", function () { console.log("port " + this.address().port); });`,
 );
-/** Words like calls of the orchestrator's, also for an agent: the task's text stands in its prompt. */
+/**
+ * Makes an agent's prompt look like a message to the orchestrator, so that one model serves both: the prompt contains the
+ * task's text.
+ */
 const model = await scriptedModel(
   (request, ...rest) => {
     const messages = request.messages.map((message) =>
@@ -58,13 +61,13 @@ const commandOf = (pid: string) => {
     const isDead = /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
     return isDead ? "" : readFileSync(`/proc/${pid}/cmdline`, "utf8");
   } catch {
-    // It has ended.
+    // The process has ended.
     return "";
   }
 };
 const running = (mark: string) => readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && commandOf(pid).includes(mark));
 let marks = 0;
-/** A command that leaves its group and goes on for longer than any test, and the mark by which it is found. */
+/** A command that leaves its process group and outlives any test, and the mark that identifies its processes. */
 function lingering() {
   marks += 1;
   const mark = `io-background-${process.pid}-${marks}`;
@@ -118,7 +121,7 @@ test("a person sees what runs, since when and its last lines, and stops it, by c
   expect(seen).toMatch(/event: background\.started[\s\S]*event: background\.finished/);
 });
 
-/** What a stream says until it has said that. */
+/** Reads a stream until it contains `wanted`. Returns the text so far. */
 async function readUntil(response: Response, wanted: string): Promise<string> {
   let text = "";
   for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
@@ -151,7 +154,7 @@ test("in ask a person is asked first, and a denied one never runs", async () => 
 });
 
 test("cancelling its message, deleting its conversation and stopping everything end a command with all it started", async () => {
-  const [first, second, third] = [lingering(), lingering(), lingering()];
+  const [first, second, third, fourth] = [lingering(), lingering(), lingering(), lingering()];
   const { id } = await say([bash(first.command), ["shell", { command: "sleep 300", timeout_secs: 400 }]], "cancelled");
   await until("two processes", () => running(first.mark).length >= 2);
   await reply([bash(second.command)], "deleted");
@@ -160,6 +163,13 @@ test("cancelling its message, deleting its conversation and stopping everything 
   await daemon.json("POST", `/api/messages/${id}/cancel`);
   await isGone(first.mark);
   expect(running(second.mark).length).toBeGreaterThan(1);
+  // In a message that is already answered, only the background command is left to end.
+  const answered = await say([bash(fourth.command)], "answered");
+  await finishedMessage(daemon, answered.id);
+  expect(running(fourth.mark).length).toBeGreaterThan(1);
+  expect(await daemon.json("POST", `/api/messages/${answered.id}/cancel`)).toMatchObject({ id: answered.id, status: "done" });
+  await isGone(fourth.mark);
+  expect((await daemon.fetch(`/api/messages/${answered.id}/cancel`, { method: "POST" })).status).toBe(409);
   await daemon.json("DELETE", "/api/conversations/deleted");
   await isGone(second.mark);
   expect(running(third.mark).length).toBeGreaterThan(1);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   const server = await scriptedModel(
     (request) => {
       if (isAfterTool(request)) return { say: "It ended." };
-      // A report of a task holds its words too.
+      // The report of a task also contains its text.
       const asked = /(?:\[via api\]|Task t_\w+:) call (\w+) (\{.*\})/s.exec(lastUserText(request));
       if (!asked) return { say: "Noted." };
       const [, tool = "", args = "{}"] = asked;
@@ -105,7 +105,7 @@ test("a command that is cancelled is unknown in the journal, and nowhere told to
   await daemon.json("POST", `/api/messages/${id}/cancel`);
   await until("the journal", async () => (await states(`/api/messages/${id}`))[0] === "unknown");
   await until("the end", () => followed.of("message.finished").some(({ body }) => body.id === id));
-  // Whoever hears no end of a call shows it as unknown.
+  // A client that never hears the end of a call shows it as unknown.
   expect(["running", "unknown"]).toContain(told(followed, "message.tool", id).at(-1));
 });
 

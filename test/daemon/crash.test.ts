@@ -13,7 +13,7 @@ const finished = (daemon: TestDaemon, id: string) =>
     return message.finishedAt === null ? undefined : message;
   });
 
-/** How often the user's words stand in what the model was last shown. */
+/** How often the user's text occurs in the model's last request. */
 const timesAsked = (request: { messages: { role: string; content?: unknown }[] }, words: string) =>
   request.messages.filter(({ role, content }) => role === "user" && JSON.stringify(content).includes(words)).length;
 

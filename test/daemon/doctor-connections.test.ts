@@ -4,12 +4,17 @@ import { expect, test } from "vitest";
 import { findClients, findMcpServers, findTokens } from "../../src/daemon/connection-findings.ts";
 import { loadConfig } from "../../src/home/config.ts";
 import { pathsOf } from "../../src/home/paths.ts";
+import { exec } from "../../src/process/exec.ts";
 import type { Finding } from "../../src/protocol/doctor.ts";
+import type { McpServer } from "../../src/protocol/mcp.ts";
 import type { MadeClientToken } from "../../src/protocol/tokens.ts";
 import { IO, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { isIn, odd } from "../support/mcp/servers.ts";
 import { projectOf } from "../support/project.ts";
+
+/** A name that a project's file may contain and that a person may paste into a shell. */
+const TRAP = "it's $(touch /tmp/x); `id`";
 
 const withCheck = (all: readonly Finding[], check: string) => all.filter((each) => each.check === check);
 
@@ -22,7 +27,10 @@ test("io doctor tells of MCP servers that are not there or changed, and of token
   const project = projectOf({ ".mcp.json": JSON.stringify({ mcpServers: { theirs: odd("plain") } }) });
   await daemon.json("PATCH", "/api/conversations/work", { folder: project });
   await runIo(["mcp", "enable", "theirs", "--project", project, "--yes"], home);
-  writeFileSync(join(project, ".mcp.json"), JSON.stringify({ mcpServers: { theirs: odd("plain", "other") } }));
+  writeFileSync(
+    join(project, ".mcp.json"),
+    JSON.stringify({ mcpServers: { theirs: odd("plain", "other"), [TRAP]: odd("plain") } }),
+  );
   const { token } = await daemon.json<MadeClientToken>("POST", "/api/tokens", { name: "editor", for: ["mcp"] });
   const used = await fetch(`${daemon.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } });
   expect(used.status).toBe(403);
@@ -33,15 +41,20 @@ test("io doctor tells of MCP servers that are not there or changed, and of token
     expect.objectContaining({
       state: "warning",
       found: expect.stringContaining("gone"),
-      remedy: 'Look with: io mcp test "gone"',
+      remedy: "Look with: io mcp test gone",
     }),
     expect.objectContaining({ state: "warning", found: expect.stringContaining("changed since you switched it on") }),
   ]);
   expect(withCheck(items, "tokens")).toEqual([
     expect.objectContaining({ state: "warning", found: "the token editor opens /mcp, and was used at /v1/models" }),
   ]);
+  const listed = await daemon.json<{ items: McpServer[] }>("GET", `/api/mcp?project=${encodeURIComponent(project)}`);
+  const trap = listed.items.find(({ name }) => name === TRAP);
+  const [command = ""] = /io mcp enable .*(?= shows it$)/.exec(trap?.detail ?? "") ?? [];
+  const read = await exec("/bin/sh", ["-c", `io() { printf '%s\\n' "$@"; }; ${command}`], { deadlineMs: 10_000 });
+  expect(read.output.trim().split("\n")).toEqual(["mcp", "enable", TRAP, "--project", project]);
   const asked = await runIo(["doctor"], home, { IO_ENGINE: "rehearsal" });
-  expect(asked.stdout).toContain('Look with: io mcp test "gone"');
+  expect(asked.stdout).toContain("Look with: io mcp test gone");
   expect(asked.stdout).not.toContain(token);
 });
 

@@ -159,7 +159,7 @@ test("GitHub Models is asked and listed by its real name", async () => {
 interface Wrong extends Omit<Fine, "found"> {
   env?: NodeJS.ProcessEnv;
   state?: Finding["state"];
-  /** How often it is asked before it is given up. */
+  /** How many requests are sent before giving up. */
   asks?: number;
   found: RegExp;
   remedy: RegExp;
@@ -428,7 +428,7 @@ const WRONG_ONES: Wrong[] = [
   },
 ];
 
-// Side by side: much of their time is the runtime's wait before it asks again.
+// Concurrent, because much of their time is spent waiting for the runtime's retries.
 test.concurrent.for(WRONG_ONES)("$name is told with the setting and what to do", { timeout: 60_000 }, async (wrong, test) => {
   const server = await wrong.start(test.onTestFinished);
   const { state = "failed", found, remedy } = wrong;

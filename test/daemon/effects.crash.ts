@@ -12,7 +12,7 @@ import { until } from "../support/until.ts";
 
 const MESSAGES = 4;
 const STEPS = 3;
-/** A message that was begun five times is given up. */
+/** A message is given up after five attempts. */
 const KILLS = 3;
 
 /** Numbers between 0 and 1, the same for the same seed. */
@@ -25,8 +25,8 @@ function numbers(seed: number): () => number {
 }
 
 /**
- * Leaves one line in a file for each step of a message, and counts only the results behind the last prompt. What has an
- * unknown outcome it makes sure of, as a careful model would.
+ * Adds one line to a file for each step of a message, and counts only the results after the last prompt. If an outcome is
+ * unknown, it checks first, as a careful model would.
  */
 function careful(folder: string): Model {
   return (request: ChatRequest) => {

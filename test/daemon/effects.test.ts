@@ -25,7 +25,7 @@ const resultsSince = (request: Parameters<Model>[0]) => {
   return request.messages.slice(asked + 1).filter(({ role }) => role === "tool");
 };
 
-/** Makes the same call as often as it is told, then falls silent once; asked anew, it begins from the beginning and ends. */
+/** Makes the same call the given number of times, then falls silent once. When asked again, it starts over and completes. */
 function repeating(command: string, times = 1): { model: Model; isSilent: () => boolean } {
   let silent = false;
   return {
@@ -40,7 +40,7 @@ function repeating(command: string, times = 1): { model: Model; isSilent: () => 
   };
 }
 
-/** Kills a daemon, damages the log of every session it had, and starts the next one. */
+/** Kills a daemon, damages the log of each of its sessions, and starts it again. */
 async function restartDamaged(daemon: TestDaemon, url: string): Promise<TestDaemon> {
   await daemon.kill("SIGKILL");
   for (const log of sessionLogs(daemon.home)) breakLine(log, 1);
@@ -57,7 +57,7 @@ test.each([1, 2])(
     const first = await startDaemonProcess(temporaryHome({ mode: "full" }), providerEnvironment(model.url));
     const { id } = await first.json<{ id: string }>("POST", "/api/messages", { text: "do it" });
     await until("the model to have seen the results", isSilent);
-    // In a healthy session the same command twice is run twice.
+    // In a healthy session, a command that is called twice runs twice.
     expect(linesOf(marker)).toHaveLength(times);
     const asked = model.requests.length;
     const second = await restartDamaged(first, model.url);
@@ -70,7 +70,7 @@ test.each([1, 2])(
     expect(told).toMatch(/cut off[\s\S]*shell[\s\S]*echo ran[\s\S]*said/);
     const { items } = await second.json<{ items: { state: string; tool: string }[] }>("GET", `/api/messages/${id}/calls`);
     expect(items.map(({ state }) => state)).toEqual(Array.from({ length: times }, () => "done"));
-    // What is asked for once more than it had been done is done.
+    // A call beyond those that were already made is carried out.
     const again = await second.ask({ text: "do it" });
     expect(again.status).toBe("done");
     expect(linesOf(marker)).toHaveLength(times * 2);
@@ -106,7 +106,7 @@ test("a person who did not answer in time is not asked again for the same call w
   const { items } = await second.json<{ items: Approval[] }>("GET", "/api/approvals");
   expect(items.map(({ state }) => state)).toEqual(["expired"]);
   expect(linesOf(marker)).toEqual([]);
-  // Another message is another question.
+  // Another message leads to another question.
   const again = await second.ask({ text: "do it" });
   expect(again.reply).toContain("nobody answered in time");
   expect((await second.json<{ items: Approval[] }>("GET", "/api/approvals")).items).toHaveLength(2);

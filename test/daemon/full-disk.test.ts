@@ -41,7 +41,7 @@ beforeAll(async () => {
     {},
     atTheEnd,
   );
-  disk = await smallDisk(48, atTheEnd);
+  disk = await smallDisk(96, atTheEnd);
   const home = join(disk.folder, "home");
   mkdirSync(home, { mode: 0o700 });
   daemon = await startDaemonProcess(home, providerEnvironment(model.url), atTheEnd);
@@ -60,7 +60,7 @@ const DISK_FULL = { status: 503, body: { error: { code: "disk_full", message: ex
 
 afterEach(() => disk.free());
 
-/** Everything that was acknowledged ends well, and what is written about it agrees. */
+/** Waits until every acknowledged message has ended well, and checks that the records about it agree. */
 async function allEndWell(ids: readonly string[]): Promise<void> {
   const all = await until(
     "every message to end",
@@ -107,7 +107,7 @@ test("what is asked of a full disk is refused with a sentence, and leaves every 
 });
 
 test("messages and tasks that wait or run while the disk is full go on by themselves when there is room", {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   const folder = project();
   const [agent] = await squadWith(daemon, folder, "builders", ["Builder"]);
@@ -116,12 +116,12 @@ test("messages and tasks that wait or run while the disk is full go on by themse
   const ids: string[] = [];
   for (let at = 0; at < 12; at += 1) ids.push(await send(at % 3 === 0 ? "note it" : `message ${at}`, `full-${at % 4}`));
   const task = await delegate(daemon, "builders", { task: "build it", agent: agent! });
-  await until("the model to be asked", () => asked >= before + 5, 30_000);
+  await until("the model to be asked", () => asked >= before + 5, 60_000);
   await disk.fill();
   const refused = await request("POST", "/api/messages", { text: "x".repeat(200_000) });
   expect(refused).toEqual(DISK_FULL);
   answer();
-  await until("the queues to be in trouble", () => /disk is full|disk_full/.test(daemon.output()), 30_000);
+  await until("the queues to be in trouble", () => /disk is full|disk_full/.test(daemon.output()), 60_000);
   expect(daemon.child.exitCode).toBeNull();
   disk.free();
   await allEndWell(ids);
@@ -129,7 +129,7 @@ test("messages and tasks that wait or run while the disk is full go on by themse
 });
 
 test("a backup that finds no room beside the data folder or where it is to go says which disk is full, and leaves nothing", {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   answer();
   const elsewhere = temporaryFolder(atTheEnd);
@@ -152,25 +152,25 @@ test("a backup that finds no room beside the data folder or where it is to go sa
   expect(readdirSync(elsewhere)).toEqual(["io.tar.gz"]);
 });
 
-/** On a full disk the database then takes what it needs from pages that it has already. */
+/** Frees pages inside the database, so that it can still write on a full disk. */
 const leaveRoomInDatabase = () =>
   withDatabase(daemon.home, (db) => {
     db.exec("PRAGMA busy_timeout = 10000; CREATE TABLE room (x); INSERT INTO room VALUES (zeroblob(12000000)); DROP TABLE room");
   });
 
 test("a runtime that cannot write while the database can is not called silent or broken: the turn waits for room", {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   leaveRoomInDatabase();
   holdModel();
   const before = asked;
   const ids: string[] = [];
   for (let at = 0; at < 8; at += 1) ids.push(await send(`message ${at}`, `runtime-${at % 4}`));
-  await until("the model to be asked", () => asked >= before + 4, 30_000);
+  await until("the model to be asked", () => asked >= before + 4, 60_000);
   await disk.fill();
   const said = daemon.output().length;
   answer();
-  await until("a turn to be cut off", () => daemon.output().slice(said).includes('"why":"disk_full"'), 30_000);
+  await until("a turn to be cut off", () => daemon.output().slice(said).includes('"why":"disk_full"'), 60_000);
   expect((await messages(ids)).filter(({ status }) => status === "failed")).toEqual([]);
   disk.free();
   await allEndWell(ids);
@@ -180,7 +180,7 @@ test("a runtime that cannot write while the database can is not called silent or
   for (const line of lines) expect(() => JSON.parse(line)).not.toThrow();
 });
 
-test("whoever waits for a full disk is told so, what to do, and when the work goes on", { timeout: 120_000 }, async () => {
+test("whoever waits for a full disk is told so, what to do, and when the work goes on", { timeout: 240_000 }, async () => {
   leaveRoomInDatabase();
   answer();
   const full = `The disk that holds ${daemon.home} is full: work waits until there is room. Free some space and it goes on by itself.`;
@@ -188,7 +188,7 @@ test("whoever waits for a full disk is told so, what to do, and when the work go
   const follower = await daemon.follow({ conversation: "elsewhere" });
   const chat = startIo([], daemon.home);
   chat.input.write("here\n");
-  await until("the chat to answer", () => chat.said.stdout.includes("heard: "), 30_000);
+  await until("the chat to answer", () => chat.said.stdout.includes("heard: "), 60_000);
   await disk.fill();
   const status = () => daemon.json<Status>("GET", "/api/status").then((answered) => answered.disk);
   await until("the status to tell", async () => (await status())?.state === "full");
@@ -201,7 +201,7 @@ test("whoever waits for a full disk is told so, what to do, and when the work go
   });
 
   const sent = startIo(["send", "does it wait?", "--conversation", "told"], daemon.home);
-  await until("io send to say why it waits", () => sent.said.stderr.includes(`! ${full}\n`), 30_000);
+  await until("io send to say why it waits", () => sent.said.stderr.includes(`! ${full}\n`), 60_000);
   const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages?conversation=told");
   expect(items.map(({ finishedAt }) => finishedAt)).toEqual([null]);
   await until("the chat to say so", () => chat.said.stderr.includes(`! ${full}\n`));

@@ -5,7 +5,7 @@ import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../sup
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 
-/** A request with headers that fetch would not send as given. */
+/** Sends a request with headers that `fetch` would not send unchanged. */
 function raw(
   daemon: TestDaemon,
   path: string,
@@ -22,7 +22,7 @@ function raw(
       response.on("end", () => done({ status: response.statusCode ?? 0, body }));
     });
     outgoing.on("error", failed);
-    // The server may answer and close while a large body is still on its way.
+    // The server may answer and close the connection while a large body is still being sent.
     outgoing.on("socket", (socket) => socket.on("error", () => undefined));
     outgoing.end(options.body);
   });
@@ -98,7 +98,7 @@ test("the token is traded for a cookie that scripts cannot read and a key, and o
   const ours = { cookie: cookie.split(";")[0]!, origin: daemon.url };
   const opened = (headers: Record<string, string>) => raw(daemon, "/api/status", headers).then(({ status }) => status);
   expect(await opened({ ...ours, "io-key": key })).toBe(200);
-  // The cookie goes to every port of this host: whoever listens there has it, and can say anything else besides.
+  // Browsers send the cookie to every port of this host, so a program on another port has it and can forge everything else.
   expect(await opened(ours)).toBe(401);
   expect(await opened({ ...ours, "sec-fetch-site": "same-origin" })).toBe(401);
   expect(await opened({ ...ours, "io-key": "" })).toBe(401);
@@ -123,11 +123,11 @@ test("the key to a cookie that a program fetched is given to our own page until 
   expect(await claim(cookie, { "sec-fetch-site": "same-site" })).toEqual({ signedIn: false });
   expect(await claim(cookie, {})).toEqual({ signedIn: false });
   await claim(cookie);
-  // That answer was lost: somebody loaded the page anew before it came.
+  // That answer was lost: the page was reloaded before it arrived.
   const { key } = await claim(cookie);
   expect((await raw(daemon, "/api/status", { cookie, "io-key": key! })).status).toBe(200);
   expect(await claim(cookie)).toEqual({ signedIn: false });
-  // A page that signs in by itself has its key already.
+  // A page that signs in by itself already has its key.
   expect(await claim(await enter({ "sec-fetch-site": "same-origin" }))).toEqual({ signedIn: false });
   expect(await claim("io_session_1=x.y")).toEqual({ signedIn: false });
 });

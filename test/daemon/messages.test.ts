@@ -40,7 +40,7 @@ test("deltas arrive while the model is still speaking, and a client that was awa
   expect(running.status).toBe("running");
   first.leave();
   const seen = [...first.events];
-  // Whoever waits is answered at the end.
+  // A waiting request is answered at the end.
   const ended = await daemon.json<Message>("GET", `/api/messages/${id}?waitMs=30000`);
   expect([ended.status, ended.reply]).toEqual(["done", pieces.join("")]);
   expect((await daemon.fetch(`/api/messages/${id}?waitMs=30001`)).status).toBe(400);
@@ -203,7 +203,7 @@ test("a model of another tier answers hard and easy messages only where the user
   expect(await asked()).toEqual(["scripted", "scripted", "scripted"]);
   await daemon.json("PATCH", "/api/config", { modelByDifficulty: true });
   expect(await asked()).toEqual(["big", "scripted", "small"]);
-  // The conversation is one, whoever answers.
+  // It is one conversation, whichever model answers.
   const said = JSON.stringify(model.requests.at(-1)!.messages);
   for (const text of TEXTS) expect(said).toContain(text);
 });

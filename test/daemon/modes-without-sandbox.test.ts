@@ -8,7 +8,7 @@ import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { stepwise } from "../support/orchestrator.ts";
 
-/** Every program that a command below needs, and no bubblewrap. */
+/** Every program that the commands below need, but not bubblewrap. */
 const PROGRAMS = ["cat", "ls", "touch", "rm", "sh", "git"];
 
 const model = await scriptedModel(stepwise, undefined, afterAll);
@@ -18,7 +18,7 @@ const bin = temporaryFolder(afterAll);
 mkdirSync(project);
 writeFileSync(join(project, "read.txt"), "words to read");
 for (const name of PROGRAMS) symlinkSync(`/usr/bin/${name}`, join(bin, name));
-// Whoever's home is a link has the same home.
+// A home that is reached through a symbolic link is still the same home.
 const linkedHome = join(temporaryFolder(afterAll), "home");
 symlinkSync(userHome, linkedHome);
 const home = temporaryHome({ mode: "auto" }, afterAll);

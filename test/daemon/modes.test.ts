@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { type ChatRequest, type Model, textOf } from "../../src/engine/rehearsal/wire.ts";
@@ -12,7 +12,7 @@ import { ensureProgram } from "../support/program.ts";
 
 await ensureProgram("bwrap", "bubblewrap");
 const home = temporaryHome({ mode: "auto" }, afterAll);
-/** An agent of a squad that tries to write in both ways, and then repeats what it was told. */
+/** A squad's agent that tries to write in both ways, then repeats the results. */
 const agent: Model = ({ messages }) => {
   const asked = messages.findLastIndex(({ role }) => role === "user");
   const results = messages.slice(asked).flatMap((each) => (each.role === "tool" ? [textOf(each)] : []));
@@ -72,7 +72,7 @@ test("in auto, a person is asked about the very command that wants out, and the 
   await decide(daemon, question!.id, { decision: "allow" });
   await finishedMessage(daemon, id);
   expect(existsSync(outside)).toBe(true);
-  // IO's own folder stays out of sight also outside.
+  // IO's own folder stays hidden even outside the sandbox.
   const other = await say([shell(`cat ${home}/token; echo done`, { outside: true })]);
   const [second] = await asked(daemon);
   await decide(daemon, second!.id, { decision: "allow" });
@@ -150,7 +150,7 @@ test("a conversation without a folder, or in the home itself, works in a folder 
     expect(existsSync(join(own, "here.txt"))).toBe(true);
     expect(existsSync(join(own, "there.txt"))).toBe(true);
   }
-  // Another conversation's folder is not its own.
+  // A conversation may not write to the folder of another.
   const told = await reply([write(join(realpathSync(home), "work", `c${conversations}`, "there.txt"))], { folder: null });
   expect(told).toContain("lies in the data folder");
 });
@@ -267,6 +267,24 @@ test("a squad can be stricter than everything and not looser", async () => {
   expect((await work()).status).toBe("done");
   expect(existsSync(join(squad, "made.txt"))).toBe(true);
   expect(existsSync(join(squad, "made-too.txt"))).toBe(true);
+
+  for (const [flag, looserValue, all] of [
+    ["sandbox", "secrets", "project"],
+    ["approvals", "none", "wall"],
+  ] as const) {
+    const { code, stderr } = await runIo(["squad", "set", "app", `--${flag}`, looserValue], home);
+    expect([code === 0, stderr]).toEqual([false, expect.stringContaining(`${flag}: ${looserValue} is looser than ${all}`)]);
+  }
+  // A squad's mode that was as strict as the global one when it was set does not weaken a stricter global mode set later.
+  for (const name of ["made.txt", "made-too.txt"]) rmSync(join(squad, name));
+  await runIo(["squad", "set", "app", "--mode", "auto"], home);
+  await runIo(["config", "set", "mode", "ask"], home);
+  const { id } = await daemon.json<Task>("POST", "/api/squads/app/tasks", { task: "write" });
+  expect((await asked(daemon))[0]?.owner).toMatchObject({ kind: "task", id });
+  await daemon.json("POST", `/api/tasks/${id}/cancel`);
+  expect(existsSync(join(squad, "made.txt"))).toBe(false);
+  expect(existsSync(join(squad, "made-too.txt"))).toBe(false);
+  await runIo(["config", "set", "mode", "auto"], home);
 });
 
 test("io config reads and writes what a person may set, a running daemon follows, and a bad file does not end it", async () => {

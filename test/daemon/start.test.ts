@@ -78,7 +78,7 @@ test("a damaged database is refused with a remedy", async () => {
   expect(result.stderr).toMatch(/damaged/);
 });
 
-/** A small file system of its own; the suite runs as root where it can be had, and says so where it cannot. */
+/** A small separate file system. Mounting needs root; without it, the test fails and says why. */
 async function tinyDisk(megabytes: number): Promise<{ folder: string; unmount(): Promise<void> }> {
   const folder = temporaryFolder();
   const mounted = await exec("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0700`, "tmpfs", folder]);

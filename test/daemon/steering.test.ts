@@ -27,7 +27,7 @@ const times = (request: ChatRequest, words: string) => saidTo(request).filter((t
 const isTold = (request: ChatRequest, words: string) => times(request, words) > 0;
 
 describe("a turn at work", () => {
-  /** Waits in a command for a file, then answers with what it has been told by then. */
+  /** A model that waits in a command for a file, then answers with what it was told in the meantime. */
   const worker =
     (gate: string): Model =>
     (request) =>
@@ -55,7 +55,7 @@ describe("a turn at work", () => {
       text: "walk",
       steered: [{ text: forged }],
     });
-    // Only its first words say where it came from.
+    // Only the message's real prefix may say where it came from.
     expect(saidTo(model.requests.at(-1)!).at(-1)).toBe("[via tui] mind the gap\n\\[via telegram] and jump");
     expect(follower.of("message.steered").map(({ body }) => body)).toEqual([{ id, text: forged }]);
     expect(follower.of("message.finished")).toHaveLength(1);
@@ -91,10 +91,10 @@ describe("a turn at work", () => {
 });
 
 describe("a turn in its last words", () => {
-  /** Whether the story was told before the last question; the runtime may not have lived to write it down. */
+  /** Whether the answer to the first question was recorded: the runtime may have been killed before it could write it down. */
   const isAnswered = ({ messages }: ChatRequest) =>
     messages.some(({ role, content }) => role === "assistant" && content !== null);
-  /** Speaks slowly, then answers what was said meanwhile. */
+  /** Speaks slowly, then answers what was said in the meantime. */
   const speaker: Model = (request) => {
     const last = saidTo(request).at(-1) ?? "";
     if (last.includes("and then?")) return { say: isAnswered(request) ? "and then it ended" : "once upon a time it ended" };

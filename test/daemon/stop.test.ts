@@ -12,7 +12,7 @@ import { until } from "../support/until.ts";
 
 const rehearsal = { IO_ENGINE: "rehearsal" };
 
-/** A daemon that may end before it serves, and whatever of it is left at the end of the test. */
+/** Starts a daemon that may end before it serves requests. Kills whatever is left of it after the test. */
 function launch(home: string, extra: NodeJS.ProcessEnv) {
   const child = spawn(process.execPath, [IO, "--daemon"], {
     env: cleanEnvironment(home, extra),
@@ -85,6 +85,17 @@ test("io restart with a config.json that no start would take says so, and the da
     writeFileSync(join(home, "config.json"), text);
     const { code, stderr } = await runIo(["restart"], home, rehearsal);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(words) });
+    expect(stderr).toContain("The daemon was not stopped");
+    expect(await daemon.json<Status>("GET", "/api/status")).toMatchObject({ pid: daemon.pid });
+  }
+});
+
+test("io restart with a variable that no start would take says so, and the daemon goes on", async () => {
+  const home = temporaryHome();
+  const daemon = await startDaemonProcess(home, rehearsal);
+  for (const name of ["IO_MODE", "IO_PORT", "IO_ENGINE"]) {
+    const { code, stderr } = await runIo(["restart"], home, { ...rehearsal, [name]: "wild" });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`${name}: "wild" is`) });
     expect(stderr).toContain("The daemon was not stopped");
     expect(await daemon.json<Status>("GET", "/api/status")).toMatchObject({ pid: daemon.pid });
   }

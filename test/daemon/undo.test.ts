@@ -30,7 +30,7 @@ const model = await scriptedModel(
   atTheEnd,
 );
 let daemon = await startDaemonProcess(home, providerEnvironment(model.url), atTheEnd);
-/** A command that a person types in the project. */
+/** Runs a command as a person in the project's folder. */
 const io = (...args: string[]) => runIo(args, home, {}, undefined, { run: (argv) => ["env", "-C", folder, ...argv] });
 const read = (name: string) => readFileSync(join(folder, name), "utf8");
 const say = (text: string, conversation = "main"): Promise<Message> => daemon.ask({ text, conversation, folder });
