@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { pictureTypeOf } from "../lib/file-type.ts";
-import { contentOf, namedIn } from "../lib/named-files.ts";
+import { contentOf, firstGroups, holdSpaces, namedIn, releaseSpaces } from "../lib/named-files.ts";
 import { readPlainAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
 
@@ -10,10 +10,10 @@ const MOST_EACH = 20_000;
 const MOST_ALL = 60_000;
 const MOST_FILES = 10;
 
-/** What stands between a message and what goes along with it. */
+/** Separates a message from its attachments. */
 const MARK = "\n\n[attached by the user, as data:]\n";
 
-/** A message with the text of the files and folders that it names with an at-sign, as far as there is room. */
+/** Appends the contents of the files and folders that a message names with an @, up to a size limit. */
 export function withAttachments(text: string, cwd: string): string {
   const parts: string[] = [];
   let left = MOST_ALL;
@@ -29,13 +29,13 @@ export function withAttachments(text: string, cwd: string): string {
   return parts.length === 0 ? text : `${text}${MARK}${parts.join("\n")}`;
 }
 
-/** A picture that a message names. */
+/** A picture named in a message. */
 export interface NamedPicture {
   name: string;
   bytes: Uint8Array;
 }
 
-/** The pictures that a message names with an at-sign, or by a whole path as terminals paste it when a file is dropped on them. */
+/** The pictures named in a message with an @, or by an absolute path, which terminals paste when a file is dropped on them. */
 export function picturesIn(text: string, cwd: string): NamedPicture[] {
   const paths = [...namedIn(text), ...pastedIn(text)].map((path) => realOf(resolve(cwd, inHome(path))));
   return [...new Set(paths)].slice(0, MOST_FILES).flatMap((path) => {
@@ -44,7 +44,7 @@ export function picturesIn(text: string, cwd: string): NamedPicture[] {
   });
 }
 
-/** A message as it is shown: what went along is only named. */
+/** A message for display: the attachments are only listed by name. */
 export function withoutAttachments(text: string): { text: string; attached: string[] } {
   const at = text.indexOf(MARK);
   if (at < 0) return { text, attached: [] };
@@ -55,14 +55,24 @@ export function withoutAttachments(text: string): { text: string; attached: stri
   return { text: text.slice(0, at), attached: attached.slice(0, MOST_FILES) };
 }
 
-/** Whole paths of pictures, with the quotes or backslashes that shells want around their spaces. */
+/** Finds absolute paths of pictures, in which spaces may be quoted, escaped with backslashes or percent-encoded. */
 function pastedIn(text: string): string[] {
-  const held = text.slice(0, 20_000).replaceAll("\\ ", "\0");
-  const lines = held.split("\n").map((line) => line.trim());
-  const isQuoted = (line: string) => [`'`, `"`].some((sign) => line.startsWith(sign) && line.endsWith(sign));
-  const quoted = lines.flatMap((line) => (isQuoted(line) ? [line.slice(1, -1)] : []));
-  const words = [...quoted, ...held.split(/\s+/)].map((word) => word.replaceAll("\0", " ").replace(/^file:\/\//, ""));
+  const held = holdSpaces(text.slice(0, 20_000));
+  const quoted = [/(?:^|\s)"([/~f][^"\n]{1,1000})"/g, /(?:^|\s)'([/~f][^'\n]{1,1000})'/g].flatMap((sign) =>
+    firstGroups(held, sign),
+  );
+  const words = [...quoted, ...held.split(/\s+/)].map((word) => withoutScheme(releaseSpaces(word)));
   return words.filter((word) => /^(?:\/|~\/)/.test(word) && /\.(?:png|jpe?g|gif|webp)$/i.test(word));
+}
+
+function withoutScheme(word: string): string {
+  if (!word.startsWith("file:///")) return word;
+  try {
+    return decodeURIComponent(word.slice("file://".length));
+  } catch {
+    // The percent signs are literal.
+    return word.slice("file://".length);
+  }
 }
 
 const inHome = (path: string): string => (path.startsWith("~/") ? join(homedir(), path.slice(2)) : path);

@@ -1,4 +1,5 @@
 import type { Client } from "../client/client.ts";
+import { MODES } from "../home/mode-words.ts";
 import type { Agent, Squad } from "../protocol/squads.ts";
 import { type Action, meaningOf } from "./input/bindings.ts";
 import { commonStart, complete } from "./input/completion.ts";
@@ -26,14 +27,14 @@ export interface ComposerDeps {
   kept: Kept;
   cwd: string;
   client: () => Client | undefined;
-  /** Every command that can be typed now, with what it does. */
+  /** Every available command with its help. */
   commands: () => readonly { name: string; help: string }[];
-  /** Whether a turn runs, which Ctrl-C cancels. */
+  /** Whether a turn is running, which Ctrl-C would cancel. */
   isBusy: () => boolean;
   onChange: () => void;
 }
 
-/** Completions in sight, and the one that stands in the line. */
+/** The completion menu. `at` is the option that is now in the line. */
 interface Menu {
   from: number;
   to: number;
@@ -41,18 +42,18 @@ interface Menu {
   at: number;
 }
 
-/** What a key asks of the terminal, once the line itself has been seen to. */
+/** What a key asks the terminal to do, after the line itself has been edited. */
 export type Wanted =
   | Exclude<Action, "newLine" | "complete" | "previous" | "next" | "interrupt" | "endOfInput" | "search">
   | "leave";
 
-/** Where a draft is kept that was typed before it was known for which conversation. */
+/** Where a draft is kept that was typed before the conversation was known. */
 const NOWHERE = "";
-/** How many completions are in sight at once. */
+/** How many completions are shown at once. */
 const MENU_ROWS = 8;
 const AGAIN = "Ctrl-C again leaves; IO goes on in the background";
 
-/** The line being typed: its history, its completion, and the drafts of other conversations. */
+/** The line being typed, with its history, its completion, and the drafts of other conversations. */
 export class Composer {
   readonly #deps: ComposerDeps;
   readonly #history: History;
@@ -60,9 +61,9 @@ export class Composer {
   #draft: Draft = emptyDraft;
   readonly #pastes = new FoldedPastes();
   #menu: Menu | undefined;
-  /** What is looked for in the history, where it was found, and the line before that. */
+  /** The words being searched for in the history, the position of the hit, and the line before the search. */
   #search: { words: string; at: number | undefined; before: Draft } | undefined;
-  /** What the last key was, if that was Ctrl-C on an empty line: it cancelled a turn, or asked to leave. */
+  /** Set if the last key was Ctrl-C on an empty line: it cancelled a turn, or asked to leave the chat. */
   #interrupted: "turn" | "chat" | undefined;
   #isPrefixed = false;
 
@@ -76,7 +77,7 @@ export class Composer {
   get draft(): Draft {
     return this.#draft;
   }
-  /** What would be sent: large pastes are whole in it. */
+  /** The text to send, with large pastes expanded. */
   get text(): string {
     return this.#pastes.expand(this.#draft.text);
   }
@@ -87,17 +88,22 @@ export class Composer {
   }
 
   write(text: string): void {
-    this.#draft = withText(this.#draft, typed(text));
+    this.#draft = this.#recalled(withText(this.#draft, typed(text)));
   }
 
-  /** The line has gone where it was to go; it is remembered. */
+  #recalled(draft: Draft): Draft {
+    const text = this.#pastes.recall(draft.text);
+    return text === draft.text ? draft : withText(draft, text);
+  }
+
+  /** Adds the line to the history and clears it, after it was sent. */
   sent(): void {
     const { text } = this;
     if (text.trim() !== "" && this.#history.add(text)) setImmediate(() => this.#deps.kept.remember(text));
     this.#draft = { ...emptyDraft, cut: this.#draft.cut };
   }
 
-  /** The conversation is known: its draft is taken up, unless something was typed meanwhile. */
+  /** Called when the conversation is known. Restores its draft, unless something was typed meanwhile. */
   open(conversation: string): void {
     delete this.#drafts[NOWHERE];
     if (this.text === "") this.write(this.#drafts[conversation] ?? "");
@@ -108,7 +114,7 @@ export class Composer {
     this.write(this.#drafts[to] ?? "");
   }
 
-  /** Keeps what was not sent with its conversation. */
+  /** Saves the unsent line as the conversation's draft. */
   keep(conversation: string): void {
     if ((this.#drafts[conversation] ?? "") === this.text) return;
     this.#drafts[conversation] = this.text;
@@ -144,7 +150,7 @@ export class Composer {
     return meaning && "action" in meaning ? this.#act(meaning.action, wasLeaving) : undefined;
   }
 
-  /** A large paste goes as a whole, and what went of one can be put back. */
+  /** Backspace removes the marker of a large paste as a whole, and a paste whose marker was broken can be put back. */
   #edit(step: Edit): void {
     const { text, caret } = this.#draft;
     const marker = step === "backspace" ? this.#pastes.endOf(text.slice(0, caret)) : undefined;
@@ -153,14 +159,14 @@ export class Composer {
     this.#draft = broken === undefined ? next : { ...next, cut: broken };
   }
 
-  /** Goes on with the search; false for a key that ends it and means what it always means. */
+  /** Continues the search. Returns false for a key that ends it and keeps its normal meaning. */
   #searched(key: Key): boolean {
     const search = this.#search!;
     const look = (words: string, from?: number) => {
       const at = this.#history.find(words, from);
       this.#search = { ...search, words, at: at ?? (from === undefined ? undefined : search.at) };
       const found = this.#search.at;
-      if (found !== undefined) this.#draft = withText(this.#draft, this.#history.at(found));
+      if (found !== undefined) this.#draft = this.#recalled(withText(this.#draft, this.#history.at(found)));
       return true;
     };
     if (key.kind === "text") return look(search.words + key.text);
@@ -175,7 +181,7 @@ export class Composer {
     return key.name === "enter" || key.name === "tab";
   }
 
-  /** Puts the next option of the menu into the line. */
+  /** Puts the menu's next option into the line. */
   #choose(menu: Menu): void {
     const at = (menu.at + 1) % menu.options.length;
     const option = menu.options[at]!;
@@ -190,10 +196,10 @@ export class Composer {
         this.#draft = insert(draft, "\n");
         return undefined;
       case "previous":
-        this.#draft = hasLineAbove(draft) ? edit(draft, "up") : this.#history.step(draft, -1);
+        this.#draft = hasLineAbove(draft) ? edit(draft, "up") : this.#recalled(this.#history.step(draft, -1));
         return undefined;
       case "next":
-        this.#draft = hasLineBelow(draft) ? edit(draft, "down") : this.#history.step(draft, 1);
+        this.#draft = hasLineBelow(draft) ? edit(draft, "down") : this.#recalled(this.#history.step(draft, 1));
         return undefined;
       case "complete":
         void this.#complete();
@@ -202,7 +208,7 @@ export class Composer {
         if (draft.text === "" && wasLeaving) return "leave";
         if (draft.text === "") this.#interrupted = this.#deps.isBusy() ? "turn" : "chat";
         if (this.#interrupted === "turn") return "cancel";
-        // Up brings back what was cleared.
+        // Up brings the cleared line back.
         if (draft.text.trim() !== "") this.#history.add(this.text);
         this.#draft = { ...emptyDraft, cut: draft.cut };
         return undefined;
@@ -224,12 +230,12 @@ export class Composer {
     }
   }
 
-  /** Whether Ctrl-C leaves now: whoever pressed it for a turn that has ended meanwhile does not want to leave. */
+  /** Whether Ctrl-C leaves now. If it was pressed to cancel a turn that has since ended, the user did not mean to leave. */
   #isLeaving(): boolean {
     return this.#interrupted === "chat" || (this.#interrupted === "turn" && this.#deps.isBusy());
   }
 
-  /** A menu of completions, the search, or that a second Ctrl-C leaves. */
+  /** Shows the completion menu, the search, or the note that a second Ctrl-C leaves. */
   hint(width: number): Line[] {
     if (this.#isLeaving()) return [[dim(`  ${AGAIN}`)]];
     if (this.#search) {
@@ -248,7 +254,7 @@ export class Composer {
       people: () => this.#people(),
       cwd: this.#deps.cwd,
     }).catch(() => undefined);
-    // Whoever typed on meanwhile wants no other word.
+    // The user typed on meanwhile, so the completion is outdated.
     if (!found || this.#draft !== before) return;
     const [only, ...others] = found.options;
     const isWhole = others.length === 0;
@@ -276,6 +282,10 @@ export class Composer {
         return ids("/api/approvals?state=waiting");
       case "model":
         return ids("/api/models");
+      case "mode":
+        return [...MODES];
+      case "background":
+        return ["stop", ...(await ids("/api/background?state=running"))];
       default:
         return [];
     }
@@ -295,7 +305,7 @@ export class Composer {
   }
 }
 
-/** The options around the one in the line, each with what it does. */
+/** The options around the chosen one, each with its help. */
 function menuLines({ options, at }: Menu, commands: readonly { name: string; help: string }[], width: number): Line[] {
   const start = Math.max(0, Math.min(at - MENU_ROWS + 2, options.length - MENU_ROWS));
   const shown = options.slice(start, start + MENU_ROWS);

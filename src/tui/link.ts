@@ -16,26 +16,28 @@ import type { StatusFacts } from "./screen/status-line.ts";
 export interface LinkDeps {
   /** Finds the daemon, or starts it. */
   connect: () => Promise<Client>;
-  /** Told once, when the daemon has answered for the first time. */
+  /** Called once, after the daemon's first response. */
   onWelcome: (status: Status, url: string, mode: Mode) => void;
-  /** The last turns of a conversation, oldest first. */
+  /** Called with the last turns of a conversation, oldest first. */
   onRecall: (messages: Message[]) => void;
   onEvent: (event: Event) => void;
   onFacts: (facts: Partial<StatusFacts> & { todo?: TodoItem[] }) => void;
   onApprovals: (waiting: Approval[]) => void;
   onLost: () => void;
   onBack: () => void;
-  /** The daemon can be neither found nor started. */
+  /** Called if the daemon can be neither found nor started, or refuses to open the conversation. */
   onFailed: (error: unknown) => void;
 }
 
 const TURNS = 6;
-/** How far back the beginning of a turn that runs is looked for. */
+/** How many events to go back to find the start of the running turn. */
 const BACK = 5_000;
 const REFRESH_MS = 150;
 const AGAIN_MS = 500;
 
-/** The way to the daemon: follows one conversation for ever, and keeps what the status line tells. */
+/**
+ * The connection to the daemon. It follows one conversation until told otherwise and keeps the status line's facts up to date.
+ */
 export class Link {
   readonly #deps: LinkDeps;
   #client: Client | undefined;
@@ -52,7 +54,7 @@ export class Link {
     return this.#client;
   }
 
-  /** Finds the daemon and the conversation that is wanted, then shows and follows that; `onOpen` is told which it is. */
+  /** Finds the daemon, opens the conversation and follows it. `onOpen` receives the conversation. */
   async begin(
     open: (client: Client) => Promise<ConversationInfo>,
     onOpen: (conversation: ConversationInfo) => void,
@@ -69,7 +71,7 @@ export class Link {
     }
   }
 
-  /** A daemon that goes away meanwhile is waited for; what it refuses is an error. */
+  /** Waits for a daemon that goes away meanwhile. What the daemon refuses is an error. */
   async #opened(client: Client, open: (client: Client) => Promise<ConversationInfo>, signal: AbortSignal) {
     for (let isTold = false; !signal.aborted; ) {
       try {
@@ -84,7 +86,7 @@ export class Link {
     return undefined;
   }
 
-  /** Leaves the conversation that was followed, and shows and follows this one. */
+  /** Leaves the current conversation, then shows and follows this one. */
   async follow(conversation: string): Promise<void> {
     this.#following.abort();
     this.#following = new AbortController();
@@ -110,11 +112,11 @@ export class Link {
     clearTimeout(this.#refreshing);
   }
 
-  /** Asks for the facts again, soon. */
+  /** Requests the facts again after a short delay, which merges several calls. */
   refresh(): void {
     this.#refreshing ??= setTimeout(() => {
       this.#refreshing = undefined;
-      // What cannot be asked for now is asked for with the next event.
+      // If this fails, the next event triggers another try.
       void this.#ask().catch(() => undefined);
     }, REFRESH_MS);
   }
@@ -125,7 +127,7 @@ export class Link {
     this.#deps.onRecall(messages);
     this.#deps.onFacts({ connection: "connected" });
     const running = messages.find(({ status }) => status === "running");
-    // What a turn has said so far is told again, by its events.
+    // The running turn's events are replayed to show what it has said so far.
     const after = running ? Math.max(0, at - BACK) : at;
     const news = client.events({ ...this.#options(conversation, signal), after });
     for await (const event of news) {
@@ -136,7 +138,7 @@ export class Link {
     }
   }
 
-  /** The last turns, and the number of an event that happened before they were looked at, so that none is missed after it. */
+  /** Loads the last turns, and the number of an event from just before, so that no later event is missed. */
   async #look(client: Client, conversation: string, signal: AbortSignal): Promise<{ at: number; messages: Message[] }> {
     const place = deferred<number>();
     const once = new AbortController();

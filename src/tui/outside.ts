@@ -10,18 +10,18 @@ import { realOf } from "../lib/real-path.ts";
 const SHELL = "/bin/sh";
 const MOST_BYTES = 1_000_000;
 
-/** Runs a person's own command in their own shell, with the terminal; tells how it ended. */
+/** Runs the user's own command in their shell, on the terminal. Returns how it ended. */
 export function runOwn(command: string, env: NodeJS.ProcessEnv): Promise<string> {
   return run(env.SHELL || SHELL, ["-c", command], env);
 }
 
-/** Lets a person write with their own editor; the text as they left it, or why there is none. */
+/** Opens a text in the user's editor. Returns the edited text, or why there is none. */
 export async function editOutside(text: string, env: NodeJS.ProcessEnv): Promise<{ text: string } | { failed: string }> {
   const editor = env.VISUAL || env.EDITOR || "vi";
   const folder = mkdtempSync(join(realOf(tmpdir()), "io-message-"));
   try {
     withFolder(folder, (held) => createFile(held, "message.md", text, { durable: false }));
-    // The variable may hold options, so a shell takes it apart.
+    // The variable may contain options, so a shell splits it.
     const ended = await run(SHELL, ["-c", `${editor} "$1"`, "sh", join(folder, "message.md")], env);
     if (ended !== "") return { failed: `${editor}: ${ended}` };
     const read = withFolder(folder, (held) => readPlain(held, "message.md", MOST_BYTES));
@@ -31,7 +31,7 @@ export async function editOutside(text: string, env: NodeJS.ProcessEnv): Promise
   }
 }
 
-/** Empty for a good end, otherwise what it was. */
+/** Returns an empty string on success, otherwise how the program ended. */
 function run(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((done) => {
     const child = spawn(program, args, { env, stdio: "inherit" });

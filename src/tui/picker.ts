@@ -12,7 +12,7 @@ import { clip } from "./text/wrap.ts";
 import { safe } from "./transcript/blocks.ts";
 
 export interface PickerDeps {
-  /** A page of the conversations that hold the words, the latest first, after the one named. */
+  /** Returns a page of the conversations that contain the words, newest first, starting after the named one. */
   search: (words: string, after?: string) => Promise<ConversationList>;
   env: NodeJS.ProcessEnv;
   input: ReadStream;
@@ -21,18 +21,18 @@ export interface PickerDeps {
 }
 
 const MOST_ROWS = 12;
-/** How many rows before the end of what is loaded the next page is asked for. */
+/** The next page is loaded when the selection is this many rows before the end of what is loaded. */
 const AHEAD = 25;
 const HELP = "type to search · ↑ ↓ choose · Enter opens · Escape leaves";
 
-/** Lets a person choose a conversation; undefined if they leave. What is not shown is not loaded, however many there are. */
+/** Lets the user choose a conversation; returns undefined if they leave. Loads only what is shown, however many there are. */
 export async function pickConversation({ search, env, input, output, now = Date.now }: PickerDeps): Promise<string | undefined> {
   const looks = looksOf(env);
   let draft: Draft = emptyDraft;
   let items: ConversationInfo[] = [];
   let next: string | undefined;
   let chosen = 0;
-  /** The words that are looked for now, and whether they have been found. */
+  /** Counts the searches, so that outdated results can be recognised. */
   let asked = 0;
   let isLoading = true;
   let end: (name: string | undefined, error?: unknown) => void = () => undefined;
@@ -41,7 +41,7 @@ export async function pickConversation({ search, env, input, output, now = Date.
   const { write, size } = tty;
   const screen = createScreen({ write, columns: () => size().columns, rows: () => size().rows, reflows: looks.reflows });
 
-  /** Only the latest question counts: whoever types on is not shown what they looked for before. */
+  /** Only the latest search counts: results for what was typed before are dropped. */
   async function load(after?: string): Promise<void> {
     asked += 1;
     const mine = asked;

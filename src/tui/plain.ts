@@ -16,13 +16,16 @@ export interface PlainChatDeps {
   conversation: string;
   input: Readable;
   output: Writable;
-  /** Whether somebody types; otherwise lines are only read. */
+  /** Whether a person types the lines; otherwise they are only read, without a prompt. */
   isTyped: boolean;
-  /** Progress and remarks, apart from the answers. */
+  /** Prints progress and remarks, separate from the answers. */
   note: (text: string) => void;
 }
 
-/** A chat of plain lines in and out, for a terminal that can do no more, or for none. Tells whether every message was answered. */
+/**
+ * A chat in plain lines, for a terminal that can do no more, or for no terminal at all. Returns whether every message was
+ * answered.
+ */
 export async function plainChat({ client, conversation, input, output, isTyped, note }: PlainChatDeps): Promise<boolean> {
   const say = (text: string) => void output.write(terminalSafe(text));
   const lines = createInterface({ input, terminal: false });
@@ -63,7 +66,7 @@ export async function plainChat({ client, conversation, input, output, isTyped, 
     const onLost = () => note("· the daemon does not answer; waiting for it (io start starts it again)");
     const onBack = () => note("· the daemon is back");
     for await (const event of client.events({ conversation, signal, wait: "for ever", onLost, onBack })) {
-      // A question is shown at once: the answer may be waiting for it.
+      // Show a question at once: the answer may depend on it.
       if (event.type === "approval.asked") say(`\n${formatApproval(event.data, { allow: "/allow", deny: "/deny" })}\n`);
       if (event.type === "news.told" && isFromElsewhere(event.data, conversation)) note(`· ${event.data.text}`);
       if (event.type === "disk.changed") note(`! ${formatDiskState(event.data)}`);

@@ -3,16 +3,16 @@ import type { Approval } from "../protocol/approvals.ts";
 import { coloured, dim, type Line } from "./text/style.ts";
 import { type Block, plainBlock, safe } from "./transcript/blocks.ts";
 
-/** How long a question has to be in sight before a bare yes or no is taken for its answer. */
+/** How long a question must be visible before a bare yes or no counts as its answer. */
 const READ_MS = 400;
 
-/** What waits for the person, the oldest first; one at a time is in sight. */
+/** The questions waiting for the user, oldest first. One is visible at a time. */
 export class Questions {
   readonly #now: () => number;
   #waiting: { approval: Approval; seenSince?: number }[] = [];
-  /** Those that were too long for the live region and were printed whole. */
+  /** Questions that were too long for the live region and were printed in full. */
   readonly #printed = new Set<string>();
-  /** Those that were answered here, and that nobody has decided yet. */
+  /** Questions that were answered here and whose decision has not arrived yet. */
   readonly #answered = new Set<string>();
 
   constructor(now: () => number) {
@@ -25,7 +25,7 @@ export class Questions {
     return true;
   }
 
-  /** What was decided, as it is printed; the question stands there whole, if it did not before. */
+  /** The decision as a block to print, with the whole question if that was not printed before. */
   decided(approval: Approval): Block | undefined {
     const isKnown = this.#waiting.some((each) => each.approval.id === approval.id);
     this.#waiting = this.#waiting.filter((each) => each.approval.id !== approval.id);
@@ -34,26 +34,26 @@ export class Questions {
     return plainBlock(this.#printed.has(approval.id) ? `${approval.id}: ${text.split("\n").at(-1)}` : text);
   }
 
-  /** Those that are no longer among what waits are gone. */
+  /** Keeps only the questions that are still waiting. */
   keepOnly(waiting: readonly Approval[]): void {
     for (const approval of [...waiting].reverse()) this.ask(approval);
     this.#waiting = this.#waiting.filter(({ approval }) => waiting.some(({ id }) => id === approval.id));
   }
 
-  /** The one that a bare yes or no answers, and whether it has been in sight for long enough to be meant. */
+  /** The question that a bare yes or no answers, and whether it has been visible long enough for that. */
   current(): { approval: Approval; isSeen: boolean } | undefined {
     const first = this.#waiting[0];
     if (!first || this.#answered.has(first.approval.id)) return undefined;
     return { approval: first.approval, isSeen: this.#now() - (first.seenSince ?? this.#now()) >= READ_MS };
   }
 
-  /** One key is one answer: another one is not taken for the same question, unless the first did not arrive. */
+  /** Each question accepts one key as its answer, unless that answer did not arrive. */
   answered(id: string, arrived = true): void {
     if (arrived) this.#answered.add(id);
     else this.#answered.delete(id);
   }
 
-  /** The question in sight. One that has not enough room is handed to `print`, whole, and only its answer line stays. */
+  /** The visible question. If it does not fit, `print` gets it in full and only its answer line stays. */
   lines(room: number, print: (block: Block) => void): Line[] {
     const first = this.#waiting[0];
     if (!first) return [];
@@ -75,7 +75,7 @@ export class Questions {
   }
 }
 
-/** A bare yes or no, with what stands behind it. */
+/** Parses a bare yes or no and the words after it. */
 export function yesOrNo(text: string): { decision: "allow" | "deny"; words: string[] } | undefined {
   const [first = "", ...words] = text.trim().split(/\s+/);
   if (/^(?:y|yes)$/i.test(first) && words.length <= 1) return { decision: "allow", words };

@@ -6,9 +6,9 @@ import { type Block, noteBlock, plainBlock, safe } from "./transcript/blocks.ts"
 
 export interface ReviewsDeps {
   say: (block: Block) => void;
-  /** Lets the person change a text in their own editor; undefined when nothing came of it. */
+  /** Opens a text in the user's editor; undefined if that fails. */
   edit: (text: string) => Promise<string | undefined>;
-  /** Does something with the daemon, and says what goes wrong. */
+  /** Performs a request to the daemon and prints its errors. */
   attempt: (work: (client: Client) => Promise<void>) => Promise<unknown>;
   onChange: () => void;
 }
@@ -16,7 +16,7 @@ export interface ReviewsDeps {
 const DONE = { keep: "Kept", change: "Changed", revert: "Reverted" } as const;
 const LISTED = 3;
 
-/** What agents wrote into the wiki, page by page; each is decided by one key. */
+/** The agents' changes to the wiki, page by page. One key decides each. */
 export class Reviews {
   readonly #deps: ReviewsDeps;
   #items: PageReview[] = [];
@@ -32,7 +32,7 @@ export class Reviews {
     this.#deps.onChange();
   }
 
-  /** Takes a key that decides the page in sight; false for one that means nothing here. */
+  /** Handles a key that decides the visible page. Returns false for a key without a meaning here. */
   press(letter: string): boolean {
     const item = this.#items[0];
     if (!item || !/^[kcrsq]$/i.test(letter)) return false;
@@ -44,7 +44,7 @@ export class Reviews {
     return true;
   }
 
-  /** The page in sight, and which keys there are. */
+  /** The visible page and the available keys. */
   lines(): Line[] {
     const item = this.#items[0];
     if (!item) return [];

@@ -16,15 +16,15 @@ import type { JournalCall } from "./transcript/tools.ts";
 import { matching, type Transcript } from "./transcript/transcript.ts";
 
 export interface SpeakerDeps {
-  /** Undefined while the daemon is away. */
+  /** Undefined while the daemon is unreachable. */
   client: () => Client | undefined;
   transcript: () => Transcript;
   questions: Questions;
   reviews: Pick<Reviews, "begin">;
   conversation: () => string;
-  /** The commands that the person or the project wrote. */
+  /** The commands written by the user or for the project. */
   ownCommands: () => OwnCommand[];
-  /** Where paths begin that a person types. */
+  /** The folder that typed paths start from. */
   cwd: string;
   composer: Composer;
   say: (block: Block) => void;
@@ -34,25 +34,25 @@ export interface SpeakerDeps {
   onChange: () => void;
 }
 
-/** A message on its way, which may have to be sent again. */
+/** A message being sent, which may have to be sent again. */
 interface Sending {
   text: string;
-  /** With the text of the files that it names. */
+  /** The text with its attachments. */
   whole: string;
   key: string;
   pictures: NamedPicture[];
-  /** The ids of the pictures, once they are with the daemon. */
+  /** The IDs of the pictures, once they are uploaded. */
   attachments?: string[];
 }
 
 const AWAY = "not sent: the daemon does not answer. Your line is kept; Enter sends it once the daemon is back.";
 
-/** Does what a line says: sends, steers, queues, decides or commands; and what keys ask of the turn that runs. */
+/** Does what a line says (send, steer, queue, decide or run a command) and what keys ask of the running turn. */
 export class Speaker {
   readonly #deps: SpeakerDeps;
   readonly #conversations: Conversations;
   readonly #sending = new Map<string, { text: string; onHeard: () => void }>();
-  /** What has been said and has not arrived yet. */
+  /** Requests that have not been answered yet. */
   readonly #onItsWay = new Set<Promise<unknown>>();
   #unsure: Sending | undefined;
 
@@ -61,15 +61,15 @@ export class Speaker {
     this.#conversations = new Conversations(deps);
   }
 
-  /** What was sent and is not in the transcript yet. */
+  /** Texts that were sent but are not in the transcript yet. */
   get sending(): string[] {
     return [...this.#sending.values()].map(({ text }) => text);
   }
 
-  /** Lets what is on its way arrive, but not for ever; tells what nobody has heard of. */
+  /** Waits, up to a time limit, for pending requests to be answered. Returns the messages that did not arrive. */
   async arrived(withinMs: number): Promise<string[]> {
     const late = sleep(withinMs, "late" as const);
-    // What comes too late for a turn is sent again, as a message.
+    // A loop, because text that came too late for a turn is sent again as a message.
     while (this.#onItsWay.size > 0 && (await Promise.race([Promise.allSettled(this.#onItsWay), late])) !== "late");
     return [...this.sending, ...(this.#unsure ? [this.#unsure.text] : [])];
   }
@@ -93,7 +93,7 @@ export class Speaker {
     if (!client() && !isLocal) return void say(noteBlock(AWAY));
     const question = command ? undefined : questions.current();
     const answer = question && yesOrNo(text);
-    // Whoever was just typing "yes" has not read the question: the line waits for another Enter.
+    // A user who was just typing "yes" has not read the question, so the line waits for another Enter.
     if (answer && !question.isSeen) return;
     composer.sent();
     const own = command && this.#ownCommand(command.name);
@@ -101,12 +101,12 @@ export class Speaker {
     if (answer) return void this.answer(question.approval.id, answer);
     const words = own ? expandCommand(own, command.rest) : text;
     const { turn } = transcript();
-    // Pictures can only come with a message of their own.
+    // Pictures need a message of their own.
     if (turn && how === "send" && picturesIn(words, this.#deps.cwd).length === 0) void this.#follow(this.#steer(turn.id, words));
     else this.#send(words);
   }
 
-  /** One that is written by somebody; those of IO itself go before it. */
+  /** Finds a user's command. IO's commands take precedence. */
   #ownCommand(name: string): OwnCommand | undefined {
     return isBuiltIn(name) ? undefined : this.#deps.ownCommands().find((each) => each.name === name);
   }
@@ -127,8 +127,8 @@ export class Speaker {
   }
 
   /**
-   * Waits for the end of the message, since the daemon need not wait for the disk then; that it was heard is told by the
-   * events. A message that nobody knows of goes back into the line, and keeps its key for the next try.
+   * The request waits for the message's end, because then the daemon need not wait for the disk; events confirm earlier that it
+   * arrived. A message that did not arrive goes back into the line and keeps its key for the next try.
    */
   #send(text: string): void {
     const again = this.#unsure?.text === text ? this.#unsure : undefined;
@@ -145,7 +145,7 @@ export class Speaker {
     const { text, whole, key, pictures } = sent;
     try {
       const to = client();
-      // The same files under the same key are the same message.
+      // The same files under the same key count as the same message.
       if (to) sent.attachments ??= await Promise.all(pictures.map(async ({ name, bytes }) => (await to.upload(name, bytes)).id));
       const { attachments = [] } = sent;
       const body = { text: whole, conversation: conversation(), source: "tui", idempotencyKey: key };
@@ -169,7 +169,7 @@ export class Speaker {
     if (told === undefined) questions.answered(id, false);
   }
 
-  /** A turn that has just ended takes no more words: then it is a message of its own. */
+  /** Steers the running turn. If the turn has just ended, the text is sent as a message of its own. */
   async #steer(id: string, text: string): Promise<void> {
     const client = this.#deps.client();
     try {
@@ -233,7 +233,7 @@ export class Speaker {
     return said;
   }
 
-  /** What goes wrong is said; the answer is then undefined. */
+  /** Performs a request and prints its error; returns undefined if it fails. */
   async attempt<T>(work: (client: Client) => Promise<T>): Promise<T | undefined> {
     const client = this.#deps.client();
     try {

@@ -30,9 +30,9 @@ import { Transcript } from "./transcript/transcript.ts";
 import { welcomeLines } from "./welcome.ts";
 
 export interface TerminalDeps {
-  /** Finds the daemon, or starts it; asked once the prompt is there. */
+  /** Finds the daemon, or starts it. Called after the prompt is shown. */
   connect: () => Promise<Client>;
-  /** Which conversation is opened, asked once the daemon is there. */
+  /** Chooses the conversation to open. Called after the daemon is found. */
   open: (client: Client) => Promise<ConversationInfo>;
   home: string;
   env: NodeJS.ProcessEnv;
@@ -41,15 +41,15 @@ export interface TerminalDeps {
   now?: () => number;
 }
 
-/** Where an answer nobody waits for comes from: whether it calls for a person is said by its news. */
+/** Sources of replies that nobody waits for. Their news events decide whether to alert the user. */
 const UNASKED: readonly string[] = ["schedule", "background"];
-/** No more frames than the eye can follow. */
+/** The minimum time between frames; the eye follows no faster. */
 const FRAME_MS = 30;
 const TICK_MS = 120;
-/** How long what was said last has to reach the daemon once the person leaves. */
+/** How long pending messages have to reach the daemon after the user leaves. */
 const LAST_WORDS_MS = 3_000;
 
-/** The terminal chat: finished blocks printed once, and below them what is under way, the line being typed and the status. */
+/** The terminal chat: finished blocks are printed once; below them are the work in progress, the input line and the status. */
 export class Terminal {
   readonly #env: NodeJS.ProcessEnv;
   readonly #home: string;
@@ -66,9 +66,9 @@ export class Terminal {
   readonly #reviews: Reviews;
   #transcript: Transcript;
   #facts: StatusFacts;
-  /** The project that the conversation works in. */
+  /** The project folder of the conversation. */
   #folder: string | null = null;
-  /** The steps that the model keeps. */
+  /** The model's list of steps. */
   #todo: TodoItem[] = [];
   #isAway = false;
   #isOver = false;
@@ -156,7 +156,7 @@ export class Terminal {
     });
   }
 
-  /** Shows the prompt, then finds the daemon; resolves when the person leaves. */
+  /** Shows the prompt, then finds the daemon. Resolves when the user leaves. */
   async run(): Promise<void> {
     const ended = new Promise<void>((resolve, reject) => {
       this.#end = (error) => (error === undefined ? resolve() : reject(error));
@@ -175,7 +175,7 @@ export class Terminal {
 
   leave(error?: unknown): void {
     if (this.#isOver) return;
-    // Before anything that takes time: the next chat may be opened at once.
+    // Done before anything slow, because the user may open the next chat at once.
     this.#composer.keep(this.#facts.conversation);
     do this.#draw();
     while (this.#transcript.isBehind && !this.#isAway);
@@ -188,7 +188,7 @@ export class Terminal {
     void this.#lastWords().finally(() => this.#end(error));
   }
 
-  /** Whoever leaves right after Enter has said it all the same; what nobody heard of stays in the line for the next chat. */
+  /** Messages sent right before leaving still go out. What did not arrive is kept in the draft for the next chat. */
   async #lastWords(): Promise<void> {
     const unsent = await this.#speaker.arrived(LAST_WORDS_MS);
     this.#link.leave();
@@ -224,7 +224,7 @@ export class Terminal {
     this.#soon();
   }
 
-  /** News by its level: what is said in this conversation stands there already, and questions are shown by themselves. */
+  /** Alerts the user according to the notice's level; this conversation's messages and all questions are visible already. */
   #tell(notice: Notice): void {
     const { level, kind, conversation, text } = notice;
     const isElsewhere = isFromElsewhere(notice, this.#facts.conversation);
@@ -232,7 +232,7 @@ export class Terminal {
     if (level !== "silent" && (isElsewhere || kind === "reply")) this.#attention.call(text);
   }
 
-  /** What waits for the person, before the daemon is asked for all of it again. */
+  /** Adjusts the number of waiting approvals before the next refresh from the daemon. */
   #count(by: 1 | -1): void {
     this.#facts = { ...this.#facts, approvals: Math.max(0, this.#facts.approvals + by) };
   }
@@ -269,7 +269,7 @@ export class Terminal {
           break;
         }
         this.#speaker.submit(action);
-        // What was said goes first, the picture of it a moment later.
+        // Send first and draw a moment later.
         return void this.#soon();
       }
       default:
@@ -278,7 +278,7 @@ export class Terminal {
     this.#draw();
   }
 
-  /** A question that was read is answered by one key, as long as nothing else is being typed. */
+  /** A single key answers a question that has been read, unless something else is being typed. */
   #answeredBy(key: Key): boolean {
     if (key.kind !== "text" || this.#composer.text !== "") return false;
     const question = this.#questions.current();
@@ -288,7 +288,7 @@ export class Terminal {
     return true;
   }
 
-  /** Hands a page to the person's own editor. */
+  /** Opens a wiki page in the user's editor. */
   async #editPage(text: string): Promise<string | undefined> {
     let edited: string | undefined;
     await this.#away(async () => {
@@ -303,7 +303,7 @@ export class Terminal {
     return ownCommands({ home: this.#home, project: this.#folder });
   }
 
-  /** Hands the terminal to another program for as long as the work takes. */
+  /** Hands the terminal to another program until the work ends. */
   async #away(work: () => Promise<void>, title?: string): Promise<void> {
     if (title !== undefined) {
       this.#say(plainBlock(title));
@@ -349,7 +349,7 @@ export class Terminal {
     this.#soon();
   }
 
-  /** Draws at once if the last frame is old enough, and otherwise as soon as it is. */
+  /** Draws at once if the last frame is old enough, otherwise as soon as it is. */
   #soon(): void {
     const due = this.#drawnAt + FRAME_MS - this.#now();
     this.#frame ??= setTimeout(() => this.#draw(), Math.max(0, due));
@@ -387,7 +387,7 @@ export class Terminal {
     this.#tick(this.#transcript.turn !== undefined || this.#speaker.sending.length > 0);
   }
 
-  /** Time is shown while something is under way. */
+  /** Redraws regularly while something is running, to show the elapsed time. */
   #tick(isBusy: boolean): void {
     if (isBusy) this.#ticking ??= setInterval(() => this.#draw(), TICK_MS);
     else {

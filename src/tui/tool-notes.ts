@@ -1,7 +1,7 @@
 import type { EventData } from "../protocol/events.ts";
 import { callEnding, showState } from "../protocol/shown-state.ts";
 
-/** Tells each call of a tool in a line once it has ended: its mark, what it was about and how it ended. */
+/** Prints a line for each tool call once it has ended: its mark, its subject and its result. */
 export function createToolNotes(note: (text: string) => void): (news: EventData<"message.tool">) => void {
   const about = new Map<string, string>();
   return ({ tool, state, callId = tool, args, exitCode }) => {

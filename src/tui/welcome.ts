@@ -10,14 +10,14 @@ export interface WelcomeDeps {
   url: string;
   mode: Mode;
   conversation: string;
-  /** The project of the conversation. */
+  /** The project folder of the conversation. */
   folder: string | null;
   env: NodeJS.ProcessEnv;
-  /** Nothing was ever sent from here. */
+  /** Whether nothing was ever sent from here. */
   isFirst: boolean;
 }
 
-/** What a chat begins with: who answers, how much it may do, and where; the first time also what to try. */
+/** The chat's opening lines: which model answers, what it may do, and where; the first time also what to try. */
 export function welcomeLines({ status, url, mode, conversation, folder, env, isFirst }: WelcomeDeps): string[] {
   const how = howToType({ env, cwd: process.cwd() });
   return [
@@ -41,7 +41,7 @@ function firstLines(folder: string | null): string[] {
   ];
 }
 
-/** A first piece of work, on a file that is there. */
+/** Suggests a first piece of work, on a file that exists. */
 function mendWhat(folder: string): string {
   const readme = ["README.md", "README.rst", "README"].find((name) => existsSync(join(folder, name)));
   return readme === undefined ? "What would you mend here first?" : `Look at @${readme} and mend what is wrong.`;

@@ -12,11 +12,11 @@ export interface WorkingDeps {
   now?: () => number;
 }
 
-/** What takes less long needs no line. */
+/** Work that is done sooner shows no line. */
 const QUIET_MS = 300;
 const TICK_MS = 120;
 
-/** A line below everything that tells what goes on and for how long, and is gone when it is over. */
+/** A line below all other output with the current activity and its duration. It disappears at the end. */
 export function createWorkingLine({ output, env, now = () => performance.now() }: WorkingDeps) {
   const looks = looksOf(env);
   const size = () => output.getWindowSize?.() ?? [80, 24];
@@ -40,7 +40,7 @@ export function createWorkingLine({ output, env, now = () => performance.now() }
   };
   const ticking = setInterval(draw, TICK_MS).unref();
   return {
-    /** Also drawn at once, for work that leaves nobody else a moment. */
+    /** Draws immediately, in case the work blocks the event loop. */
     tell(text: string): void {
       what = terminalSafe(text).replace(/\s+/g, " ");
       draw();

@@ -49,7 +49,7 @@ test("every command answers at once in the middle of a turn, without the model",
     await terminal.sees(answer);
     await terminal.press("C-l");
   }
-  // Shift+Tab goes to the next mode, and the status line shows it.
+  // Shift+Tab selects the next mode, which the status line shows.
   await terminal.press("BTab");
   await terminal.sees("This conversation is in the mode auto");
   await terminal.sees(/connected · auto/);

@@ -63,7 +63,7 @@ test("io --resume finds one of ten thousand conversations as fast as one types, 
   const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
   const terminal = await openTerminal(home, [process.execPath, IO, "--resume"], cleanEnvironment(home), { rows: 24 });
   await terminal.sees(/› About boat number 10000 +talk-10000/, 30_000);
-  // Further than one page: the rest is loaded as it is needed.
+  // More than one page: further rows are loaded when needed.
   await until("a row of the second page", async () => {
     await terminal.press(...Array<string>(10).fill("Down"));
     return /› About boat number 99[0-3]\d /.test(await terminal.screen());
@@ -83,7 +83,7 @@ test("io --resume finds one of ten thousand conversations as fast as one types, 
   await terminal.sees("Aye.");
   expect(await daemon.json("GET", "/api/conversations/talk-4243")).toMatchObject({ unread: 0 });
   expect(forbiddenIn(terminal.bytes())).toEqual([]);
-  // The daemon's loop is watched: a long conversation goes in steps that nobody notices.
+  // The daemon's event loop is watched: a long conversation must be deleted in short steps.
   expect(await daemon.json("DELETE", "/api/conversations/long")).toEqual({ name: "long", messages: 3_000, cancelled: 0 });
 });
 

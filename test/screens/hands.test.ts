@@ -9,7 +9,7 @@ import { project } from "../support/squads.ts";
 import { forbiddenIn, reprinted } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
-/** Does what is said: `run:` a command, `edit:` or `todo:` with arguments, `say:` words; and repeats anything else. */
+/** Does what it is told: `run:` a command, `edit:` or `todo:` with arguments. Repeats anything else. */
 function obeying(said: string, request: ChatRequest) {
   if (isAfterTool(request)) return { say: "That is done." };
   const [, what, rest = ""] = /^(run|edit|todo): ([\s\S]*)$/.exec(said) ?? [];
@@ -51,7 +51,7 @@ test("a command folds to one line with its exit code, an edit shows its differen
   await terminal.sees("Done again: m_");
   expect(readFileSync(join(folder, "a.txt"), "utf8")).toBe("one\ndeux\nthree\n");
   expect(forbiddenIn(terminal.bytes())).toEqual([]);
-  // Each was printed once, and nothing that is finished was touched again.
+  // Each difference was printed once, and finished lines were not written again.
   expect(count(await terminal.scrollback(), "- two")).toBe(1);
 });
 
@@ -88,14 +88,14 @@ test("a command's hundred thousand lines are seen while they come and fold away,
   await terminal.sees(/exit 0 {2}[\d.]+ s/, 60_000);
   await terminal.sees("That is done.");
   const all = await terminal.scrollback();
-  // The finished call is one line, and what it printed is behind it.
+  // The finished call is shown as one line, without its output.
   expect(count(all, "of many\n")).toBe(0);
   for (const line of [...finished, "That is done."]) expect([line, count(all, line)]).toEqual([line, 1]);
   await terminal.writes("That is done.");
   const bytes = terminal.bytes();
   expect(reprinted(bytes, finished)).toEqual([]);
   expect(forbiddenIn(bytes)).toEqual([]);
-  // The screen shows the last lines now and then, not every one of them.
+  // The screen shows the last lines at intervals, not every line.
   expect(bytes.length).toBeLessThan(1_000_000);
 });
 
@@ -152,7 +152,7 @@ test("a question is answered by one key once it was in sight, and stands on the 
   expect(count(await terminal.scrollback(), "wants to use shell")).toBe(1);
   await terminal.enter("run: touch denied.txt");
   await terminal.sees("y allows, n denies");
-  // Whoever is typing something else is not answering.
+  // A person who is typing something else is not answering.
   await terminal.type("my own words");
   await terminal.sees("› my own words");
   await terminal.press("C-c");
@@ -170,7 +170,7 @@ test("Ctrl-C on an empty line cancels the turn; what Ctrl-C clears and what was 
   await terminal.press("C-c");
   await terminal.sees("(cancelled)");
   await terminal.sees("connected");
-  // The turn has ended: whoever presses it again is asked first, and does not find the chat gone.
+  // The turn has ended: pressing Ctrl-C again first asks, instead of closing the chat.
   await until("no word of leaving", async () => !(await terminal.screen()).includes("Ctrl-C again leaves"));
   await terminal.press("C-c");
   await terminal.sees("Ctrl-C again leaves");
@@ -226,7 +226,7 @@ test("commands of one's own, attached files, large pastes and the menu", { timeo
   await terminal.enter("look at @notes/n.txt please");
   await terminal.sees("attached: notes/n.txt");
   await until("the text with it", () => saidIn(chat.model.requests.at(-1)!).includes("the note says OCHRE"));
-  // The model repeats what it was told; the line of the person stays as it was typed.
+  // The model repeats what it was told; the person's own line stays as it was typed.
   await terminal.sees("--- end notes/n.txt");
   expect((await terminal.screen()).split("begin notes/n.txt")).toHaveLength(2);
 

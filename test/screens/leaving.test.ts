@@ -63,7 +63,7 @@ test("Ctrl-C in a command of one's own ends that command and not the chat", { ti
   const mark = `600${Math.floor(Math.random() * 1e6)}`;
   await terminal.enter(`!echo begins; sleep ${mark}; echo never`);
   await terminal.sees(/\nbegins\n/);
-  // A shell that is interrupted while it starts a program may start it all the same.
+  // A shell that is interrupted while it starts a program may still start it.
   await until("the command to run", async () => (await sleeping(mark)) === 1);
   await terminal.press("C-c");
   await terminal.sees(/· (?:ended by SIGINT|exit 130)/);
@@ -77,7 +77,7 @@ test("a terminal that lost the focus is called by bell, title and notification, 
 }, async () => {
   const { terminal } = await openChat((said) => ({ say: `Answer to: ${said}` }));
   const title = await terminal.title();
-  // Nobody is attached to it, so this terminal begins without the focus.
+  // This terminal has no client attached, so it starts without the focus.
   await terminal.send("\u001b[I");
   await terminal.enter("looked at");
   await terminal.sees("Answer to: looked at");

@@ -8,7 +8,7 @@ test("the terminal calls for a person by the level of the news: nothing in quiet
     (said) => (said.includes("break") ? { status: 400, message: "no" } : { say: `Report: ${said}` }),
     { config: { news: { quietHours: quietNow() } } },
   );
-  // Somebody looks elsewhere.
+  // The person looks elsewhere.
   await terminal.send("\u001b[O");
   const bells = () => count(terminal.bytes(), "\u001b]9;");
   const elsewhere = { conversation: "builds" };

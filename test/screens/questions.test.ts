@@ -7,7 +7,7 @@ import { until } from "../support/until.ts";
 
 const results = (request: { messages: { role: string }[] }) => request.messages.filter(({ role }) => role === "tool");
 
-/** A model that calls the shell once for each message, and tells what came of it. */
+/** A model that calls the shell once per message and reports the result. */
 function caller(command: string) {
   return (said: string, request: Parameters<typeof results>[0] & { messages: unknown[] }) => {
     const last = JSON.stringify(request.messages.at(-1));

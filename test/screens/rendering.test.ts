@@ -64,7 +64,7 @@ describe.each(SIZES)("at %ix%i", (columns, rows) => {
     for (let at = 0; at < 40; at += 1) expect([at, count(all, `const v${at} = ${at};`)]).toEqual([at, 1]);
     expect(all).not.toMatch(/\*\*|```/);
     expect(count(all, "› tell me everything")).toBe(1);
-    // By bytes: nothing that is finished is written again, not for a resize and not while more comes.
+    // Checked by bytes: finished lines are never written again, neither on a resize nor while more text arrives.
     await until("the recorder", () => uncoloured(terminal.bytes()).includes(FINISHED.at(-1)!));
     const bytes = terminal.bytes();
     expect(reprinted(bytes, FINISHED)).toEqual([]);

@@ -4,7 +4,7 @@ import type { PageReview } from "../../src/protocol/page-review.ts";
 import { openChat } from "../support/chat.ts";
 import { until } from "../support/until.ts";
 
-/** Writes the page that it is told, and says so. */
+/** Writes the page it is told to write. */
 const writes = (said: string, request: ChatRequest): Act =>
   request.messages.at(-1)?.role === "tool"
     ? { say: "Written." }
@@ -41,7 +41,7 @@ test("in the chat each page that agents wrote is kept, changed in one's editor o
   expect(await contentOf("general/tea")).toBe(mine);
   expect((await daemon.json<{ items: PageReview[] }>("GET", "/api/wiki/review")).items).toEqual([]);
 
-  // Afterwards the keys are letters again.
+  // Afterwards, the keys type letters again.
   await terminal.type("kcr");
   await until("the letters", async () => /› kcr/.test(await terminal.screen()));
 });

@@ -16,7 +16,7 @@ interface Opened extends TerminalOptions {
   flags?: string;
 }
 
-/** `swarm` typed into a shell of a terminal, on a scripted model. */
+/** Types `swarm` into a shell in a terminal, on a scripted model. */
 async function openSwarm(script: Script, { files = {}, config = {}, flags = "", ...size }: Opened = {}) {
   const model = await scriptedModel(play(script));
   const home = temporaryHome(config);
@@ -67,7 +67,7 @@ test.each([
     const bytes = uncoloured(terminal.bytes());
     for (const line of ["▸ spec", "▸ implement", "✓ spec/draft:pm", "stream 1: "])
       expect([line, count(bytes, line)]).toEqual([line, 1]);
-    // The shell has its own bracketed paste, IO's other modes are off.
+    // The shell turns on its own bracketed paste; IO's other modes must be off.
     expect(forbiddenIn(terminal.bytes())).toEqual([]);
     expect(bytes.lastIndexOf("?1004l")).toBeGreaterThan(bytes.lastIndexOf("?1004h"));
   },

@@ -85,7 +85,7 @@ test("a paste of forty lines is one message, and what was typed before is there 
   await terminal.press("Escape");
   await terminal.sees("a draft that is not sent");
   expect(statSync(join(home, "history")).mode & 0o777).toBe(0o600);
-  // The terminal is closed under the chat, as by a lost connection.
+  // The terminal is closed while the chat is open, as when a connection is lost.
   await terminal.hangUp();
   const kept = join(home, "drafts.json");
   await until("the draft to be kept", () => existsSync(kept) && readFileSync(kept, "utf8").includes("a draft that is not sent"));
@@ -94,7 +94,7 @@ test("a paste of forty lines is one message, and what was typed before is there 
   await again.sees("That was 1 lines.");
   await again.sees("› a draft that is not sent");
   await again.press("C-c");
-  // What was cleared is the first that Up brings back.
+  // Up first brings back what was cleared.
   await again.press("Up");
   await again.sees("› a draft that is not sent");
   await again.press("Up");

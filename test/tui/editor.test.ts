@@ -34,7 +34,7 @@ test("a line wider than the screen is broken, and the caret is where the eye exp
     column: 1,
   });
   expect(layOut({ ...draft, caret: 1 }, 4)).toMatchObject({ row: 0, column: 2 });
-  // Half of a wide letter has no place at the end of a row.
+  // A wide character does not fit into the last column of a row.
   expect(layOut(insert(emptyDraft, "漢字漢"), 5).rows).toEqual([
     { text: "漢字", width: 4 },
     { text: "漢", width: 2 },

@@ -22,7 +22,7 @@ test("a question that has only just appeared is not answered by an Enter that wa
   expect(questions.current()).toMatchObject({ approval: { id: "aaaaa" }, isSeen: false });
   clock = 400;
   expect(questions.current()?.isSeen).toBe(true);
-  // The next one has to be read, too, even if it has waited for long.
+  // The next question also has to be visible for a while, even if it has waited for long.
   questions.ask(approval("bbbbb", "rm -r src"));
   clock = 10_000;
   questions.decided({ ...approval("aaaaa", "rm -r build"), state: "denied" });

@@ -5,6 +5,8 @@ import { layOutLive } from "../../src/tui/screen/layout.ts";
 import { createScreen, type Row } from "../../src/tui/screen/screen.ts";
 import { statusLine } from "../../src/tui/screen/status-line.ts";
 import { lineText } from "../../src/tui/text/style.ts";
+import { clip } from "../../src/tui/text/wrap.ts";
+import { differenceBlock } from "../../src/tui/transcript/blocks.ts";
 import { forbiddenIn, reprinted } from "../support/terminal.ts";
 
 const rows = (...texts: string[]): Row[] => texts.map((text) => ({ text, width: text.length }));
@@ -132,4 +134,31 @@ test("what is not finished is never higher than the screen: its last lines stay,
     expect(live[caret.row]!.text).toContain("typed");
     if (height === 24) expect(live.map(({ text }) => text).join("\n")).toMatch(/row 500\n\nasked 1[\s\S]*step 2/);
   }
+});
+
+test("a message of a megabyte that is being sent costs a frame no more than what is seen of it", () => {
+  const text = "é ".repeat(500_000);
+  const began = process.cpuUsage();
+  const activity = activityLines({ turn: undefined, waiting: [], sending: [text], now: 0, todo: [] });
+  const draft = { text: "", caret: 0, cut: "" };
+  const parts = { underWay: [], question: [], activity, draft, hint: [], status: [] };
+  const { live } = layOutLive(parts, { width: 40, height: 20, looks: { colour: false, links: false } });
+  const { user, system } = process.cpuUsage(began);
+  expect(live[1]).toMatchObject({ text: `› ${"é ".repeat(18)}é…`, width: 40 });
+  expect((user + system) / 1_000).toBeLessThan(150);
+});
+
+test("a line is clipped to the columns that its letters take", () => {
+  const clipped = (text: string, width: number) => lineText(clip([{ text: "› " }, { text }], width));
+  expect(clipped("abcdef", 8)).toBe("› abcdef");
+  expect(clipped("abcdefg", 8)).toBe("› abcde…");
+  expect(clipped("日本語日", 8)).toBe("› 日本…");
+  expect(clipped("日本語", 8)).toBe("› 日本語");
+  expect(clipped("e\u0301".repeat(7), 8)).toBe(`› ${"e\u0301".repeat(5)}…`);
+});
+
+test("a difference stands as it is, and a sentence about it is broken between words", () => {
+  const line = ` ${"context ".repeat(10)}`;
+  const lines = differenceBlock(`+${"new ".repeat(12)}\n${line}\nFiles that .gitignore names are not kept.`)(30).map(lineText);
+  expect(lines).toEqual([`+${"new ".repeat(12)}`, line, "Files that .gitignore names", "are not kept."]);
 });

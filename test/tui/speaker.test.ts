@@ -14,7 +14,7 @@ import { scriptedModel } from "../support/model.ts";
 import { daemonOn } from "../support/squads.ts";
 import { until } from "../support/until.ts";
 
-/** Somebody who talks, without a screen. */
+/** The parts of a chat that send messages, without a screen. */
 function speaking(client: Client, home: string) {
   const transcript = new Transcript({ links: false, now: () => 0 });
   const composer = new Composer({
@@ -44,7 +44,7 @@ test("words into a turn that has just ended are a message of their own", async (
   const client = connect({ paths, env: {}, daemon: () => findDaemon(paths, lockHolder) });
   const { id } = await client.request<Message>("POST", "/api/messages?wait=true", { text: "first", source: "tui" });
   const { transcript, composer, speaker, say } = speaking(client, daemon.home);
-  // The end of it has not been heard of yet.
+  // The event for its end has not arrived yet.
   transcript.hear({ id: 1, type: "message.started", data: { id, conversation: "main" } });
   say("second");
   expect(await speaker.arrived(20_000)).toEqual([]);

@@ -3,10 +3,10 @@ import { changesAt, formatDifference, formatUndo } from "../../protocol/change-t
 import type { ChangeSummary, Difference, UndoResult } from "../../protocol/changes.ts";
 import type { Command, CommandDeps } from "./command.ts";
 
-/** More lines are for `io diff`. */
+/** `io diff` shows more lines. */
 const MOST_LINES = 300;
 
-/** What was changed in files, and the way back. */
+/** Commands that show file changes and undo them. */
 export const changeCommands: readonly Command[] = [
   {
     name: "diff",
@@ -29,7 +29,7 @@ export const changeCommands: readonly Command[] = [
   },
 ];
 
-/** The message or task that is named, or the latest of the conversation that changed a file. */
+/** Returns the named message or task, or the conversation's latest one that changed a file. */
 async function idOf({ client, conversation, args: [given] }: CommandDeps): Promise<string> {
   if (given !== undefined) return given;
   const query = `conversation=${encodeURIComponent(conversation)}&limit=1`;

@@ -1,25 +1,25 @@
 import type { Client } from "../../client/client.ts";
 
-/** What a command is handed. */
+/** What a command receives. */
 export interface CommandDeps {
   client: Client;
   conversation: string;
-  /** What stands behind the command's name, by its words and whole. */
+  /** The text after the command's name, split into words (`args`) and whole (`rest`). */
   args: string[];
   rest: string;
 }
 
-/** What a command of the chat does, without the model. */
+/** A chat command that runs without the model. */
 export interface Command {
   name: string;
-  /** What it takes, as the help shows it. */
+  /** The arguments, as the help shows them. */
   takes?: string;
   help: string;
-  /** The answer, in plain lines. */
+  /** Returns the output in plain lines. */
   run(deps: CommandDeps): Promise<string>;
 }
 
-/** Lines with their columns under each other. */
+/** Aligns rows in columns. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => (row[index] ?? "").length)));
   return rows
@@ -32,7 +32,7 @@ export function columns(rows: readonly (readonly string[])[]): string {
     .join("\n");
 }
 
-/** The beginning of a text on one line. */
+/** The start of a text, on one line. */
 export function brief(text: string, most = 80): string {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length <= most ? line : `${line.slice(0, most - 1)}…`;

@@ -10,7 +10,7 @@ import type { ConversationInfo } from "../../protocol/conversations.ts";
 import type { Message } from "../../protocol/messages.ts";
 import type { Command, CommandDeps } from "./command.ts";
 
-/** What runs, what waits for a person, and how to end it. */
+/** Commands that show what is running or waiting for the user, and that end it. */
 export const controlCommands: readonly Command[] = [
   {
     name: "status",
@@ -74,7 +74,7 @@ export const controlCommands: readonly Command[] = [
   },
 ];
 
-/** How many of the last lines of one command are shown. */
+/** How many of a command's last lines are shown. */
 const LINES = 40;
 
 async function background({ client, args: [first, second] }: CommandDeps): Promise<string> {
@@ -86,7 +86,7 @@ async function background({ client, args: [first, second] }: CommandDeps): Promi
   return formatStopped(await client.request<BackgroundCommand>("POST", `${at(second)}/stop`));
 }
 
-/** What Shift+Tab goes through. "full" asks nobody any more, so a person has to spell it out. */
+/** The modes that Shift+Tab cycles through. "full" asks nobody any more, so the user must type it out. */
 const BY_KEY: readonly Mode[] = ["plan", "ask", "auto"];
 
 async function changeMode({ client, conversation, args: [given] }: CommandDeps): Promise<string> {
@@ -100,10 +100,10 @@ async function changeMode({ client, conversation, args: [given] }: CommandDeps):
 
 const tellMode = (mode: Mode): string => `This conversation is in the mode ${mode}: ${MODE_WORDS[mode]}.`;
 
-/** The mode that holds in a conversation: its own, or the one for everything. */
+/** The mode of a conversation: its own, or else the global one. */
 export async function modeOf(client: CommandDeps["client"], conversation: string): Promise<Mode> {
   const path = `/api/conversations/${encodeURIComponent(conversation)}`;
-  // One in which nothing was said yet has no record.
+  // A conversation without messages has no record.
   const own = await client.request<ConversationInfo>("GET", path).catch(() => undefined);
   return own?.mode ?? (await client.request<Status>("GET", "/api/status")).mode ?? "full";
 }
@@ -113,7 +113,7 @@ async function decide({ client, args: [id, ...words] }: CommandDeps, decision: "
   return decideApproval(client, { id, decision, words });
 }
 
-/** Says what came of it. A scope may stand first behind an allowance; all other words are a note. */
+/** Decides an approval and returns its new state. After "allow", the first word may be a scope; all other words are a note. */
 export async function decideApproval(
   client: CommandDeps["client"],
   { id, decision, words }: { id: string; decision: "allow" | "deny"; words: readonly string[] },

@@ -13,7 +13,7 @@ export interface ConversationsDeps {
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** Goes from one conversation to another. */
+/** Commands that switch between conversations. */
 export class Conversations {
   readonly #deps: ConversationsDeps;
 
@@ -21,7 +21,7 @@ export class Conversations {
     this.#deps = deps;
   }
 
-  /** A conversation that is begun in a project's belongs to the same project. */
+  /** Starts a conversation in the same project as the current one. */
   async begin(client: Client, name = `chat-${new Date().toISOString().slice(0, 19).replace(/\D/g, "")}`): Promise<void> {
     if (!NAME.test(name)) throw new UserError(wrongName(name));
     const { goTo, conversation } = this.#deps;

@@ -7,7 +7,7 @@ import { knowledgeCommands } from "./knowledge.ts";
 import { windowCommands } from "./windows.ts";
 import { workCommands } from "./work.ts";
 
-/** What the terminal itself does, named here for the help and for completion. */
+/** Commands that the terminal itself handles, listed for the help and for completion. */
 const OWN: readonly Omit<Command, "run">[] = [
   { name: "help", help: "this" },
   { name: "new", takes: "[name]", help: "begins another conversation" },
@@ -25,10 +25,10 @@ export const ASKED: readonly Command[] = [
 ];
 const COMMAND_NAMES: readonly string[] = [...OWN, ...ASKED].map(({ name }) => name).sort();
 
-/** Whether a command is one of IO's own, which goes before one of the same name that somebody wrote. */
+/** Whether a command is IO's own. It takes precedence over a user's command with the same name. */
 export const isBuiltIn = (name: string): boolean => name === "exit" || COMMAND_NAMES.includes(name);
 
-/** Every command that can be typed, with those that a person or a project wrote. */
+/** Every available command, including those of the user and the project. */
 export function commandList(own: readonly OwnCommand[]): { name: string; help: string }[] {
   const written = own.filter(({ name }) => !isBuiltIn(name)).map((each) => ({ name: each.name, help: aboutOwn(each) }));
   return [...OWN, ...ASKED, ...written].map(({ name, help }) => ({ name, help })).sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -59,7 +59,7 @@ const TEAMS = [
   ["swarm", "one issue through a whole pipeline of plan, code, tests and reviews, onto a branch (io swarm, /runs)"],
 ];
 
-/** Every command and key, in a few lines; where only lines go in and out, without what needs more. */
+/** Every command and key in a few lines. The plain chat's help leaves out what it cannot do. */
 export function helpText(own: readonly OwnCommand[] = [], { isPlain = false } = {}): string {
   const known = [...OWN, ...ASKED].filter(({ name }) => !(isPlain && needsScreen(name)));
   const commands = known.map(({ name, takes, help }) => [`/${name}${takes ? ` ${takes}` : ""}`, help]);
@@ -70,10 +70,10 @@ export function helpText(own: readonly OwnCommand[] = [], { isPlain = false } = 
   return columns([...commands, ...written, ["", ""], ...(isPlain ? [] : [...KEYS, ["", ""]]), ...TEAMS]);
 }
 
-/** What a chat of plain lines cannot do. */
+/** Whether the plain chat lacks a command. */
 export const needsScreen = (name: string): boolean => ["new", "conversation", "copy"].includes(name);
 
-/** A line that is a command: a slash, a name, and nothing that looks like a path. */
+/** Parses a command: a slash and a name, but nothing that looks like a path. */
 export function commandIn(text: string): { name: string; rest: string } | undefined {
   const found = /^\/([A-Za-z][A-Za-z0-9_-]*)(?:\s+([\s\S]*))?$/.exec(text.trim());
   return found ? { name: found[1]!.toLowerCase(), rest: (found[2] ?? "").trim() } : undefined;

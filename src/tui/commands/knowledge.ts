@@ -5,7 +5,7 @@ import type { Skill } from "../../protocol/skills.ts";
 import type { UsageSummary } from "../../protocol/usage.ts";
 import { brief, type Command, columns, time } from "./command.ts";
 
-/** What IO knows, which model it asks, and what that has used. */
+/** Commands about IO's knowledge, its model and the usage. */
 export const knowledgeCommands: readonly Command[] = [
   {
     name: "wiki",

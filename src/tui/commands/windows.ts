@@ -10,7 +10,7 @@ import { type Command, type CommandDeps, columns } from "./command.ts";
 
 const at = ({ conversation }: Pick<CommandDeps, "conversation">) => `/api/conversations/${encodeURIComponent(conversation)}`;
 
-/** What the model has in its window, the settings, and the way out. */
+/** Commands about the model's context window, the settings and exports. */
 export const windowCommands: readonly Command[] = [
   {
     name: "context",
@@ -75,7 +75,7 @@ const percent = (part: number, whole: number): number => (whole > 0 ? Math.round
 
 const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value ?? null));
 
-/** JSON where it is JSON, otherwise the word itself. */
+/** Parses JSON; anything else is taken as a string. */
 function valueIn(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -6,7 +6,7 @@ import { brief, type Command, columns, time } from "./command.ts";
 
 const MOST = 20;
 
-/** Teams, and what they are at. */
+/** Commands about teams and their work. */
 export const workCommands: readonly Command[] = [
   {
     name: "squads",

@@ -1,7 +1,7 @@
 import type { Edit } from "./editor.ts";
 import type { Key } from "./keys.ts";
 
-/** What a key asks for, beyond changing the line. */
+/** What a key does, apart from editing the line. */
 export type Action =
   | "send"
   | "queue"
@@ -68,7 +68,7 @@ const ACTIONS: Record<string, Action> = {
   "ctrl+z": "suspend",
 };
 
-/** What a key means: a change of the line, an action, or nothing. */
+/** What a key means: an edit, an action, or nothing. */
 export function meaningOf(key: Key & { kind: "key" }): { edit: Edit } | { action: Action } | undefined {
   const name = key.name.replace(/^letter:/, "").toLowerCase();
   const held = `${key.ctrl ? "ctrl+" : ""}${key.alt ? "alt+" : ""}${key.shift ? "shift+" : ""}${name}`;

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Draft } from "./editor.ts";
 import { MOST_WORD } from "./editor.ts";
 
-/** What could stand in place of the word before the caret. */
+/** The options that could replace the word before the caret. */
 export interface Completion {
   from: number;
   to: number;
@@ -13,16 +13,18 @@ export interface Completion {
 
 export interface CompletionDeps {
   commands: readonly string[];
-  /** What an argument of a command can be. */
+  /** Returns the possible arguments of a command. */
   argumentsOf: (command: string) => Promise<string[]>;
-  /** Squads, and agents as squad/agent. */
+  /** Returns squads, and agents as squad/agent. */
   people: () => Promise<string[]>;
   cwd: string;
 }
 
 const MOST = 200;
+/** As long as an escaped space, so that positions stay the same. */
+const HELD = "\0\0";
 
-/** Completes a command, one of its arguments, somebody after an at-sign, or the path of a file. */
+/** Completes a command, its argument, a squad or agent after an @, or a file path. */
 export async function complete({ text, caret }: Draft, deps: CompletionDeps): Promise<Completion | undefined> {
   const before = text.slice(0, caret);
   const command = /^\/([a-z][a-z0-9_-]*)?$/i.exec(before);
@@ -33,12 +35,13 @@ export async function complete({ text, caret }: Draft, deps: CompletionDeps): Pr
       0,
       caret,
     );
-  const argument = /^\/([a-z]+)\s+(\S*)$/i.exec(before);
+  const argument = /^\/([a-z][a-z0-9_-]*)\s+(\S*)$/i.exec(before);
   if (argument) {
     const [, name = "", word = ""] = argument;
-    return among(word, await deps.argumentsOf(name.toLowerCase()), caret - word.length, caret);
+    const found = among(word, await deps.argumentsOf(name.toLowerCase()), caret - word.length, caret);
+    if (found) return found;
   }
-  const word = /[^\s"'`(]*$/.exec(before.slice(-MOST_WORD))![0];
+  const word = /[^\s"'`(]*$/.exec(before.slice(-MOST_WORD).replaceAll("\\ ", HELD))![0].replaceAll(HELD, "\\ ");
   const from = caret - word.length;
   if (word.startsWith("@")) {
     const people = among(
@@ -60,7 +63,7 @@ export async function complete({ text, caret }: Draft, deps: CompletionDeps): Pr
   return word === "" ? undefined : among(word, files(word, deps.cwd), from, caret);
 }
 
-/** The part that all options share. */
+/** The longest common prefix. */
 export function commonStart(options: readonly string[]): string {
   const [first = "", ...others] = options;
   let length = first.length;
@@ -74,7 +77,9 @@ function among(word: string, known: readonly string[], from: number, to: number)
   return options.length > 0 ? { from, to, options } : undefined;
 }
 
-function files(word: string, cwd: string): string[] {
+/** Lists paths in the way that they are typed, with a backslash before each space. */
+function files(typedWord: string, cwd: string): string[] {
+  const word = typedWord.replaceAll("\\ ", " ");
   const path = word.startsWith("~/") ? join(homedir(), word.slice(2)) : word;
   const folder = path.endsWith("/") ? path : dirname(path);
   const typed = word.slice(0, word.lastIndexOf("/") + 1);
@@ -83,10 +88,11 @@ function files(word: string, cwd: string): string[] {
     return readdirSync(resolve(cwd, folder), { withFileTypes: true })
       .filter(({ name }) => isHidden || !name.startsWith("."))
       .map((entry) => `${typed}${entry.name}${entry.isDirectory() ? "/" : ""}`)
-      .filter((name) => !/[\p{Cc}\s]/u.test(name))
+      .filter((name) => !/[\p{Cc}]|[^\S ]/u.test(name))
+      .map((name) => name.replaceAll(" ", "\\ "))
       .sort();
   } catch {
-    // No such folder, or none that may be read.
+    // There is no such folder, or it is not readable.
     return [];
   }
 }

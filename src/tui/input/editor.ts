@@ -1,13 +1,13 @@
 import { graphemes, widthOf } from "../text/width.ts";
 
-/** So much before the caret is looked at for the beginning of a word. */
+/** How many characters before the caret are searched for the start of a word. */
 export const MOST_WORD = 1_000;
 
-/** What is being typed, and where the caret stands in it. Never changed: every step makes a new one. */
+/** The text being typed and the caret's position in it. Immutable: every edit returns a new draft. */
 export interface Draft {
   readonly text: string;
   readonly caret: number;
-  /** What was last cut, for putting it back. */
+  /** The text cut last, which can be put back. */
   readonly cut: string;
 }
 
@@ -31,7 +31,7 @@ export type Edit =
   | "putBack"
   | "swap";
 
-/** Text as it may stand in a message: no control characters but line breaks and tabs. */
+/** Cleans typed text: no control characters except line breaks and tabs. */
 export function typed(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(/[^\P{Cc}\n\t]/gu, "");
 }
@@ -47,7 +47,7 @@ export function replace(draft: Draft, from: number, to: number, text: string): D
 
 export const withText = (draft: Draft, text: string): Draft => ({ ...draft, text, caret: text.length });
 
-/** Whether the caret has a line above it, or below it. */
+/** Whether there is a line above or below the caret's. */
 export const hasLineAbove = ({ text, caret }: Draft): boolean => text.slice(0, caret).includes("\n");
 export const hasLineBelow = ({ text, caret }: Draft): boolean => text.slice(caret).includes("\n");
 
@@ -118,7 +118,7 @@ export function edit(draft: Draft, step: Edit): Draft {
 const lastLine = (text: string) => text.slice(text.lastIndexOf("\n") + 1);
 const firstLine = (text: string) => text.split("\n", 1)[0] ?? "";
 
-/** The place in the line around `place` that is as far in as `offset`. */
+/** The position at `offset` in the line around `place`, or the line's end if it is shorter. */
 function inLineOf(text: string, place: number, offset: number): number {
   const start = text.lastIndexOf("\n", place - 1) + 1;
   const end = text.indexOf("\n", start);
@@ -130,7 +130,7 @@ export interface EditorRow {
   width: number;
 }
 
-/** The draft broken into rows, and the row and column of the caret. */
+/** Breaks the draft into rows, and returns them with the caret's row and column. */
 export function layOut({ text, caret }: Draft, width: number): { rows: EditorRow[]; row: number; column: number } {
   const rows: EditorRow[] = [];
   let current = "";

@@ -1,6 +1,6 @@
 import { type Draft, withText } from "./editor.ts";
 
-/** Up and Down through what was sent before; what was being typed waits at the end. */
+/** Up and Down step through what was sent before. The unsent line waits at the end. */
 export class History {
   readonly #entries: string[];
   #at: number;
@@ -15,7 +15,7 @@ export class History {
     return this.#entries.length === 0;
   }
 
-  /** Whether it is new to the end of the list. */
+  /** Adds an entry unless it equals the last one. Returns whether it was added. */
   add(text: string): boolean {
     const isNew = this.#entries.at(-1) !== text;
     if (isNew) this.#entries.push(text);
@@ -23,7 +23,7 @@ export class History {
     return isNew;
   }
 
-  /** The place of the latest entry before another that holds these words. */
+  /** The position of the latest entry before `before` that contains these words. */
   find(words: string, before = this.#entries.length): number | undefined {
     const wanted = words.toLowerCase();
     for (let at = before - 1; at >= 0; at -= 1) if (this.#entries[at]!.toLowerCase().includes(wanted)) return at;

@@ -6,9 +6,12 @@ import { realOf } from "../../lib/real-path.ts";
 const HISTORY = "history";
 const DRAFTS = "drafts.json";
 const MOST_LINES = 1_000;
-const MOST_BYTES = 2_000_000;
+/** How many characters of the history are kept between sessions. */
+const MOST_KEPT = 2_000_000;
+/** The largest history file that is still read, which bounds what one session may add. */
+const MOST_BYTES = 100_000_000;
 
-/** What was typed, kept across starts in files that only their owner reads. What cannot be kept is no reason to stop a chat. */
+/** Typed text, kept between sessions in files that only their owner can read. If it cannot be saved, the chat goes on. */
 export interface Kept {
   /** Everything that was sent, oldest first. */
   history(): string[];
@@ -23,7 +26,7 @@ export function createKept(home: string): Kept {
     try {
       return withFolder(realOf(home), work);
     } catch {
-      // A home that is not there yet, or a full disk.
+      // The home folder does not exist yet, or the disk is full.
       return undefined;
     }
   };
@@ -34,16 +37,15 @@ export function createKept(home: string): Kept {
     }) ?? "";
   return {
     history() {
-      const lines = text(HISTORY).split("\n").filter(Boolean);
-      const entries = lines.flatMap((line) => {
+      const whole = text(HISTORY);
+      const lines = whole.split("\n").filter(Boolean);
+      const kept = newest(lines);
+      if (lines.length > MOST_LINES * 2 || whole.length > MOST_KEPT)
+        within((folder) => replaceFile(folder, HISTORY, kept.map((line) => `${line}\n`).join(""), { durable: false }));
+      return kept.flatMap((line) => {
         const entry = parsed(line);
         return typeof entry === "string" ? [entry] : [];
       });
-      if (lines.length > MOST_LINES * 2) {
-        const kept = entries.slice(-MOST_LINES).map((entry) => `${JSON.stringify(entry)}\n`);
-        within((folder) => replaceFile(folder, HISTORY, kept.join(""), { durable: false }));
-      }
-      return entries.slice(-MOST_LINES);
     },
     remember: (entry) => void within((folder) => appendFile(folder, HISTORY, `${JSON.stringify(entry)}\n`)),
     drafts() {
@@ -58,11 +60,24 @@ export function createKept(home: string): Kept {
   };
 }
 
+function newest(lines: readonly string[]): string[] {
+  let room = MOST_KEPT;
+  return lines
+    .slice(-MOST_LINES)
+    .reverse()
+    .filter((line) => {
+      const fits = line.length < room;
+      if (fits) room -= line.length + 1;
+      return fits;
+    })
+    .reverse();
+}
+
 function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    // Half a line, as a crash may leave it.
+    // An incomplete line, left by a crash.
     return undefined;
   }
 }

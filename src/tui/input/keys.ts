@@ -1,7 +1,7 @@
-/** What a person did at the keyboard. */
+/** An action of the user at the keyboard. */
 export type Key =
   | { kind: "text"; text: string }
-  /** All of what was pasted at once. */
+  /** The whole pasted text. */
   | { kind: "paste"; text: string }
   | { kind: "key"; name: KeyName; alt: boolean; ctrl: boolean; shift: boolean }
   | { kind: "focus"; isFocused: boolean };
@@ -37,14 +37,14 @@ const NUMBERED: Record<string, KeyName> = {
 };
 
 export interface KeyReader {
-  /** What the bytes so far mean; the rest waits for more. */
+  /** Parses the bytes received so far. An incomplete sequence waits for more bytes. */
   read(bytes: string): Key[];
-  /** Nothing more has come for a while: a lone escape was the key of that name. */
+  /** Called when no bytes have followed for a while: a lone escape byte was then the Escape key. */
   settle(): Key[];
   isWaiting(): boolean;
 }
 
-/** Turns the bytes of a terminal into keys, however they were cut on the way. */
+/** Parses terminal bytes into keys, even if sequences arrive in pieces. */
 export function createKeyReader(): KeyReader {
   let waiting = "";
   return {
@@ -107,7 +107,7 @@ function sequence(bytes: string): { key: Key; length: number } | undefined {
   return { key: { ...key(name ?? "unknown"), ...held }, length };
 }
 
-/** A key that a terminal names by its code point. */
+/** A key reported by its code point. */
 function spelled(code: number): Key & { kind: "key" } {
   const named: Record<number, KeyName> = { 13: "enter", 9: "tab", 27: "escape", 127: "backspace" };
   return key(named[code] ?? (code >= 0x20 ? `letter:${String.fromCodePoint(code)}` : "unknown"));

@@ -1,6 +1,6 @@
 import { dim, type Line, type Style } from "../text/style.ts";
 
-/** What a line of markdown is, by itself. */
+/** The type of a single Markdown line. */
 export type LineKind =
   | { kind: "blank" }
   | { kind: "fence"; sign: string; language: string; indent: number; quotes: number }
@@ -9,22 +9,22 @@ export type LineKind =
   | { kind: "item"; text: string; lead: Lead }
   | { kind: "text"; text: string; lead: Lead; quotes: number };
 
-/** What stands before a block's first line and before its others. */
+/** The prefix of a block's first line and that of its other lines. */
 export interface Lead {
   first: Line;
   rest: Line;
 }
 
-/** A longer line is a paragraph, whatever it begins with. */
+/** A longer line is treated as a paragraph, whatever it begins with. */
 export const MOST_LINE = 4_000;
 const FENCE = /^( {0,12})(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$/;
 const RULE = /^ {0,3}(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,})$/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(?:\[([ xX])\]\s+)?(.*)$/;
-/** What may still become a fence, a heading, a list or a table when the rest of it has come. */
+/** An incomplete line that may still become a fence, heading, list or table. */
 const UNDECIDED = /^(?:[-*+_]+|\d{1,9}[.)]?|#{1,6}|`+[^\s`]*|~\S*|\|.*)?$/;
 
-/** Nothing of such a line is shown before it is whole. */
+/** Whether the line may still become something other than text. It is not shown until it is complete. */
 export const isUndecided = (line: string): boolean => line.length <= MOST_LINE && UNDECIDED.test(withoutQuotes(line).text.trim());
 
 export function kindOf(line: string): LineKind {
@@ -45,13 +45,13 @@ export function kindOf(line: string): LineKind {
   return { kind: "text", text: text.trim(), lead: { first: margin, rest: margin }, quotes };
 }
 
-/** Whether a line ends the fence that was opened so. */
+/** Whether a line closes a fence opened with `sign`. */
 export function closesFence(line: string, sign: string): boolean {
   const text = withoutQuotes(line).text.trim();
   return text.length >= sign.length && text[0] === sign[0] && text.split("").every((each) => each === sign[0]);
 }
 
-/** A line of a fence as it stood before it was indented or quoted. */
+/** A line inside a fence, without the fence's indentation and quote marks. */
 export function insideFence(line: string, { indent, quotes }: { indent: number; quotes: number }): string {
   const text = quotes > 0 ? withoutQuotes(line).text : line;
   const spaces = /^ */.exec(text)![0].length;

@@ -2,7 +2,7 @@ import { withoutEnd } from "../../lib/trim.ts";
 import type { Line, Span, Style } from "../text/style.ts";
 import { type Grammar, grammarOf } from "./languages.ts";
 
-/** What a line of code begins in: the end of a string or comment that an earlier line opened, or plain code. */
+/** The state at the start of a code line: the delimiter that closes an open string or comment, or undefined in plain code. */
 export type CodeState = string | undefined;
 
 const COMMENT: Style = { dim: true };
@@ -11,7 +11,7 @@ const KEYWORD: Style = { colour: "magenta" };
 const NUMBER: Style = { colour: "yellow" };
 const CALL: Style = { colour: "blue" };
 
-/** One line of code in colours, and what the next one begins in. */
+/** Highlights one line of code, and returns the state for the next one. */
 export function highlight(code: string, language: string, state: CodeState): { line: Line; state: CodeState } {
   const grammar = grammarOf(language);
   if (!grammar) return { line: [{ text: code }], state: undefined };

@@ -4,17 +4,17 @@ import { linkSpans } from "./links.ts";
 
 export interface Inline {
   spans: Span[];
-  /** How many characters of what is shown cannot change any more, whatever follows. */
+  /** How many of the displayed characters cannot change any more, whatever follows. */
   stable: number;
-  /** The words that stand outside of every mark: where they are shown, and where they stand in the text. */
+  /** The stretches of text outside of all marks, with their positions in the display and in the source. */
   bare: { shown: number; source: number; length: number }[];
 }
 
-/** A mark that is not closed within so many characters is none. */
+/** A mark that is not closed within this many characters is literal text. */
 const WINDOW = 4_000;
 
 export interface InlineOptions {
-  /** More may follow: a mark that is not closed yet is taken for one that will be. */
+  /** More text may follow, so an unclosed mark is assumed to be closed later. */
   isOpen: boolean;
   links: boolean;
 }
@@ -23,9 +23,9 @@ const ESCAPED = /^\\([!-/:-@[-`{-~])/;
 const CODE = /^`+/;
 const MARK = /^(\*{1,3}|_{1,3}|~~)/;
 const LINK = /^!?\[((?:[^[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?(?:\s+["'(][^)]*)?\)/;
-/** A longer link is shown as it stands. */
+/** A longer link is shown as plain text. */
 const MOST_LINK = 2_000;
-/** What a link looks like before it is whole. */
+/** Matches an incomplete link. */
 const HALF_LINK = /^!?\[((?:[^[\]\\]|\\.)*)(?:\](?:\([^)]*)?)?$/;
 const ADDRESS = /^(?:<((?:https?:\/\/|mailto:)[^\s<>]+)>|(https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?*_~`]))/;
 
@@ -39,7 +39,7 @@ const STYLES: Record<string, Style> = {
   "~~": { strike: true },
 };
 
-/** The words of a paragraph with their marks turned into looks. */
+/** Parses a paragraph's inline Markdown into styled spans. */
 export function parseInline(text: string, options: InlineOptions, style: Style = {}): Inline {
   const spans: Span[] = [];
   let shown = 0;
@@ -162,13 +162,13 @@ function closingTicks(rest: string, ticks: string): number {
   return -1;
 }
 
-/** A mark opens only before a word; one of underscores not in the middle of one. */
+/** Whether a mark opens here: it must precede a word, and an underscore must not be inside one. */
 function opens(mark: string, before: string, after: string | undefined): boolean {
   if (after === undefined || /\s/.test(after)) return false;
   return mark[0] === "_" ? !/[\p{L}\p{N}_]/u.test(before) : true;
 }
 
-/** Where the same mark closes, after a word; what stands in code does not count. */
+/** Finds where the mark is closed after a word, ignoring inline code. */
 function closing(rest: string, mark: string): number {
   const sign = mark[0]!;
   let at = mark.length;
@@ -190,7 +190,7 @@ function closing(rest: string, mark: string): number {
   return -1;
 }
 
-/** While a closing mark is still coming in, its first half is not shown. */
+/** Hides the first part of a closing mark that is still arriving. */
 function withoutLooseEnd(inner: string, mark: string): string {
   const sign = mark[0]!;
   let end = inner.length;

@@ -1,8 +1,8 @@
 export interface Grammar {
   words: ReadonlySet<string>;
-  /** What begins a comment that ends with its line. */
+  /** Matches the start of a comment that ends with its line. */
   comment?: RegExp;
-  /** Strings and comments that may go over several lines. */
+  /** Strings and comments that may span several lines. */
   blocks: readonly { begin: string; close: string; isComment: boolean }[];
   anyCase?: boolean;
   isMarkup?: boolean;
@@ -104,7 +104,7 @@ const BY_NAME: ReadonlyMap<string, Grammar> = new Map(
   NAMES.flatMap(([grammar, names]) => names.split(" ").map((name) => [name, grammar] as const)),
 );
 
-/** How code of a language is read; undefined for one that is shown as it is. */
+/** The grammar of a language; undefined if its code is shown without highlighting. */
 export function grammarOf(language: string): Grammar | undefined {
   return BY_NAME.get(language.toLowerCase());
 }

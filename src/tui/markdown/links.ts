@@ -2,7 +2,10 @@ import type { Span, Style } from "../text/style.ts";
 
 const ALLOWED = /^(?:https?:\/\/|mailto:)/i;
 
-/** A link's words, and where it leads: behind them if the terminal can do that, and after them if it cannot or the words pretend otherwise. */
+/**
+ * Styles a link. The target is attached to the words if the terminal supports links, and written after them if it does not or
+ * if the words pretend to be another address.
+ */
 export function linkSpans(label: readonly Span[], target: string, { links, style }: { links: boolean; style: Style }): Span[] {
   const words = label.map(({ text }) => text).join("");
   if (!ALLOWED.test(target)) return words === "" ? [{ text: target, style }] : [...label];
@@ -15,13 +18,13 @@ export function linkSpans(label: readonly Span[], target: string, { links, style
   return isPlain || (links && !pretends) ? spans : [...spans, { text: ` (${target})`, style: { ...style, dim: true } }];
 }
 
-/** Only letters that cannot end the sequence that a link is made of. */
+/** Encodes all characters that could end the terminal's link sequence. */
 function encoded(target: string): string {
   return target.replace(/[^\x21-\x7e]/gu, (sign) => {
     try {
       return encodeURIComponent(sign);
     } catch {
-      // Half of a letter is no part of an address.
+      // Half of a surrogate pair cannot be part of an address.
       return "";
     }
   });

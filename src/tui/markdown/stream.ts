@@ -12,7 +12,7 @@ interface TextBlock {
   lead: Lead;
   quotes: number;
   style: Style;
-  /** How many characters of what it shows are printed already. */
+  /** How many of its displayed characters are already printed. */
   printed: number;
   isBegun: boolean;
 }
@@ -27,7 +27,7 @@ interface CodeBlock {
 interface TableBlock {
   kind: "table";
   rows: string[];
-  /** Fixed once some of its rows are printed. */
+  /** The column widths, fixed once some of its rows are printed. */
   widths?: number[];
   printed: number;
 }
@@ -35,37 +35,39 @@ type Block = TextBlock | CodeBlock | TableBlock;
 
 interface State {
   block: Block | undefined;
-  /** A blank line is due before whatever comes next. */
+  /** Whether a blank line is due before the next block. */
   gap: boolean;
   any: boolean;
 }
 
-/** A table of more rows than this is printed as it comes, with the columns as they are by then. */
+/** A table with more rows than this is printed as it arrives, with the column widths known by then. */
 const TABLE_ROWS = 20;
-/** A line that is longer than this is surely no mark any more. */
+/** A line longer than this can no longer become a mark. */
 const LONG_LINE = 300;
 const CODE_MARGIN: Span = { text: "  " };
 
 export interface MarkdownStream {
   feed(text: string): void;
-  /** Lines that will never change any more, each given out once; those of at most so many lines of markdown at a time. */
+  /** Returns the lines that will not change any more, each once. `most` limits how many lines of Markdown are processed. */
   take(width: number, most?: number): Line[];
-  /** Whether there is more to take already. */
+  /** Whether more lines are ready to be taken. */
   isBehind(): boolean;
-  /** What is not finished yet, as it would look if nothing more came. */
+  /** The unfinished rest, as it would look if nothing more arrived. */
   live(width: number): Line[];
-  /** Nothing more will come. */
+  /** Called when no more text will come. */
   end(): void;
-  /** Whether a block is under way that something else would tear apart. */
+  /** Whether a block is incomplete, so that other output would tear it apart. */
   isInside(): boolean;
 }
 
-/** Markdown that comes in pieces, as lines for a terminal: what is finished is given out once, the rest can be shown meanwhile. */
+/**
+ * Renders streamed Markdown as terminal lines. Finished lines are returned once; the unfinished rest can be shown meanwhile.
+ */
 export function createMarkdown({ links }: { links: boolean }): MarkdownStream {
   let waiting = "";
   let state: State = { block: undefined, gap: false, any: false };
   let isEnded = false;
-  /** The last line is so long that it was begun before its end was seen. */
+  /** Whether the last line is so long that its rendering started before its end arrived. */
   let isAdopted = false;
 
   const finished = (lines: string[], width: number): Line[] => {
@@ -129,7 +131,7 @@ interface Options {
   isPartial?: boolean;
 }
 
-/** Takes in one more line of markdown; what it finishes goes to `out`. */
+/** Processes one more line of Markdown and appends finished lines to `out`. */
 function consume(state: State, line: string, out: Line[], options: Options): State {
   const { block } = state;
   if (block?.kind === "code") {
@@ -182,7 +184,7 @@ function textBlock(source: string, lead: Lead, quotes: number, style: Style): Te
   return { kind: "text", source, lead, quotes, style, printed: 0, isBegun: false };
 }
 
-/** Gives out what can be given out of a block that goes on. */
+/** Moves the lines that are final out of an open block. */
 function settle(state: State, out: Line[], { width, links, isPartial = false }: Options): State {
   const { block } = state;
   if (block?.kind === "table" && block.rows.length > TABLE_ROWS && !isPartial) {
@@ -192,12 +194,12 @@ function settle(state: State, out: Line[], { width, links, isPartial = false }: 
   }
   if (block?.kind !== "text") return state;
   if (isPartial) return settleLong(state, block, out, { width, links });
-  // The first line of what may become a table waits for the second.
+  // The first line of a possible table waits for the second.
   if (!block.source.includes("\n") && !block.isBegun && block.source.includes("|")) return state;
   return printStable(state, block, out, { width, links }, (at, lines) => at < lines);
 }
 
-/** Of a line without its end, all but the last of its rows. */
+/** Moves all rows except the last out of a line whose end has not arrived. */
 function settleLong(state: State, block: TextBlock, out: Line[], options: Options): State {
   if (block.source.length < LONG_LINE) return state;
   return printStable(state, block, out, options, (at, lines) => at < lines - 1);
@@ -226,7 +228,7 @@ function printStable(
   return { ...state, block: { ...block, source, printed: 0, isBegun } };
 }
 
-/** Ends the block that is under way and gives out the rest of it. */
+/** Closes the open block and outputs the rest of it. */
 function close(state: State, out: Line[], options: Options): State {
   rest(state, out, options, false);
   return { ...state, block: undefined };
@@ -239,10 +241,10 @@ function rest({ block }: State, out: Line[], { width, links }: Options, isOpen =
   out.push(...wrapRest(spans, block, width).map(({ line }) => line));
 }
 
-/** The lines that are not printed yet, with how much of the whole is shown at the end of each. */
+/** The lines not printed yet, each with the number of characters displayed up to its end. */
 function wrapRest(spans: readonly Span[], { lead, printed, isBegun }: TextBlock, width: number): Wrapped[] {
   const left = drop(spans, printed);
-  // The break after a line that was printed is no line of its own.
+  // The line break after a printed line does not start a line of its own.
   const skip = isBegun && left[0]?.text.startsWith("\n") ? 1 : 0;
   const words = drop(left, skip);
   if (isBegun && words.length === 0) return [];

@@ -13,7 +13,7 @@ export interface TableOptions {
 const RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 const GAP = 2;
 
-/** Whether these two lines begin a table. */
+/** Whether these two lines start a table. */
 export function beginsTable(head: string, rule: string): boolean {
   return (
     head.includes("|") &&
@@ -26,7 +26,7 @@ export function beginsTable(head: string, rule: string): boolean {
 
 export const looksLikeRow = (line: string): boolean => line.includes("|") && line.trim() !== "";
 
-/** The widths of the columns, as narrow as they have to be. */
+/** The column widths: as narrow as possible, and reduced until the table fits. */
 export function columnWidths(rows: readonly string[], { width, links }: TableOptions): number[] {
   const [head = "", , ...body] = rows;
   const wanted = cellsOf(head).map((_, column) =>
@@ -42,7 +42,7 @@ export function columnWidths(rows: readonly string[], { width, links }: TableOpt
   return widths;
 }
 
-/** The lines of one row; what does not fit into a cell goes on below. */
+/** The lines of one row. Text too long for its cell wraps. */
 export function rowLines(row: string, rule: string, widths: readonly number[], links: boolean, isHead: boolean): Line[] {
   const cells = cellsOf(row);
   const sides = cellsOf(rule).map(sideOf);
@@ -60,7 +60,7 @@ export function rowLines(row: string, rule: string, widths: readonly number[], l
   );
 }
 
-/** The line below the head. */
+/** The line below the table's header. */
 export function headRule(widths: readonly number[]): Line {
   return [dim(widths.map((width) => "─".repeat(width)).join(" ".repeat(GAP)))];
 }

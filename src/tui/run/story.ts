@@ -7,22 +7,22 @@ import { bold, coloured, dim, type Line, lineWidth } from "../text/style.ts";
 import { clip } from "../text/wrap.ts";
 import { markOf, seconds, spinner } from "../transcript/tools.ts";
 
-/** A step under way. */
+/** A step in progress. */
 interface Working {
   since: number;
   phase: string;
   stream: number | null;
 }
 
-/** How many steps under way get a line of their own. */
+/** How many steps in progress get a line of their own. */
 const MOST_STEPS = 8;
 
-/** A run as it is told: a line for everything that has ended, and below them what is under way. */
+/** A run as text: one line for everything that has ended, and below them the steps in progress. */
 export class RunStory {
   readonly #now: () => number;
   readonly #began: number;
   readonly #working = new Map<string, Working>();
-  /** The task of each stream, in a line. */
+  /** The first line of each stream's task. */
   readonly #tasks = new Map<number, string>();
   #phase = "";
   #tokens = 0;
@@ -32,7 +32,7 @@ export class RunStory {
     this.#began = now();
   }
 
-  /** What is finished by this event, each line told once. */
+  /** The lines that this event completes, each returned once. */
   hear(event: Event): Line[] {
     switch (event.type) {
       case "run.started":
@@ -71,7 +71,7 @@ export class RunStory {
     }
   }
 
-  /** What is under way, in no more lines than there is room for. */
+  /** The steps in progress, in at most `room` lines. */
   live(width: number, room: number): Line[] {
     const steps = [...this.#working].map(([key, step]) => this.#step(key, step, width));
     const shown = Math.max(0, Math.min(MOST_STEPS, room - 2));

@@ -18,7 +18,7 @@ import { clip } from "../text/wrap.ts";
 import { RunStory } from "./story.ts";
 import { RunWords } from "./words.ts";
 
-/** Whoever shows a run as it goes. */
+/** Shows the progress of a run. */
 export interface RunProgress {
   hear(event: Event): void;
   note(text: string): void;
@@ -28,7 +28,7 @@ export interface RunProgress {
 
 export interface RunViewDeps {
   input: ReadStream;
-  /** Where it is drawn: standard error, since standard output is for the result. */
+  /** Standard error, since standard output is for the result. */
   output: WriteStream;
   env: NodeJS.ProcessEnv;
   now?: () => number;
@@ -37,7 +37,7 @@ export interface RunViewDeps {
 const FRAME_MS = 30;
 const TICK_MS = 120;
 
-/** A run in a terminal, drawn as the chat is: what has ended is printed once, and what is under way is live below it. */
+/** A run in a terminal, drawn like the chat: what has ended is printed once, and the work in progress is live below it. */
 export class RunView implements RunProgress {
   readonly #now: () => number;
   readonly #looks: ReturnType<typeof looksOf>;
@@ -51,7 +51,7 @@ export class RunView implements RunProgress {
   #finished: Line[] = [];
   #draft: Draft = emptyDraft;
   #isBegun = false;
-  /** Whether the keyboard is ours: another program, or the shell behind us, may have it. */
+  /** Whether this process has the keyboard. Another program, or the shell if this runs in the background, may have it. */
   #isTaken = false;
   #isInterrupted = false;
   #drawnAt = Number.NEGATIVE_INFINITY;
@@ -74,7 +74,7 @@ export class RunView implements RunProgress {
     this.#attention = createAttention(write);
   }
 
-  /** The lines that are typed as answers. */
+  /** The lines that the user types as answers. */
   get answers(): Readable {
     return this.#answers;
   }
@@ -104,7 +104,7 @@ export class RunView implements RunProgress {
     this.#soon();
   }
 
-  /** Takes what was live away and leaves what was printed. */
+  /** Removes the live region and keeps what was printed. */
   end(): void {
     this.#finished.push(...this.#words.endAll(this.#width));
     if (this.#isBegun || this.#finished.length > 0) this.#draw();
@@ -148,13 +148,13 @@ export class RunView implements RunProgress {
     const room = height - 1 - answer.length;
     const story = this.#story.live(width, room);
     const lines = [...words.slice(0, Math.max(0, room - story.length)), ...story, ...answer];
-    // From behind, what has ended is told and nothing else: the last line of the terminal is somebody else's.
+    // In the background, print only what has ended: the last line of the terminal belongs to another program.
     const live = this.#isTaken ? lines.map((line): Row => ({ text: paint(line, this.#looks), width: lineWidth(line) })) : [];
     const column = answer.length > 0 ? Math.min(width - 1, 2 + widthOf(this.#draft.text.slice(0, this.#draft.caret))) : 0;
     this.#screen.draw({ above, live, caret: { row: Math.max(0, live.length - 1), column } });
   }
 
-  /** The keyboard is taken only from in front: from behind, the system would stop us for it. */
+  /** Takes the keyboard only in the foreground: in the background, the system would stop this process for it. */
   #take(): void {
     if (this.#isTaken || !isInForeground()) return;
     this.#isTaken = true;
@@ -182,7 +182,7 @@ export class RunView implements RunProgress {
 
   #act(action: string): void {
     if (action === "interrupt") {
-      // The first one ends the run in good order; the second ends us, and the terminal must be whole by then.
+      // The first Ctrl-C ends the run in good order. The second ends this process, so the terminal must be restored by then.
       if (this.#isInterrupted) this.end();
       this.#isInterrupted = true;
       process.kill(process.pid, "SIGINT");

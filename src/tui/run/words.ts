@@ -8,11 +8,14 @@ interface Speaker {
   markdown: MarkdownStream;
 }
 
-/** How much of what somebody is just saying is shown. */
+/** How many lines of unfinished text are shown. */
 const MOST_LIVE = 4;
 const EDGE: Line = [dim("│ ")];
 
-/** What agents say side by side, as markdown: whole lines as they are finished, and who speaks where that changes. */
+/**
+ * The text of agents that speak in parallel, as Markdown: complete lines when they are finished, with a header when the speaker
+ * changes.
+ */
 export class RunWords {
   readonly #speakers = new Map<string, Speaker>();
   readonly #links: boolean;
@@ -23,7 +26,7 @@ export class RunWords {
     this.#links = links;
   }
 
-  /** What is finished by it. */
+  /** Returns the lines that this text completes. */
   hear(said: Said, width: number): Line[] {
     const speaker = this.#speakers.get(said.key) ?? { said, markdown: createMarkdown({ links: this.#links }) };
     this.#speakers.set(said.key, speaker);
@@ -32,7 +35,7 @@ export class RunWords {
     return this.#take(speaker, width);
   }
 
-  /** The rest of what was said in a call that is over. */
+  /** Returns the remaining lines of a call that has ended. */
   end(key: string, width: number): Line[] {
     const speaker = this.#speakers.get(key);
     if (!speaker) return [];
@@ -45,12 +48,12 @@ export class RunWords {
     return [...this.#speakers.keys()].flatMap((key) => this.end(key, width));
   }
 
-  /** Something else was told: whoever goes on is named again. */
+  /** Called after other output, so that the next line gets a header again. */
   interrupt(): void {
     this.#speaking = "";
   }
 
-  /** The line that is just being said: by whoever has the word, or else by whoever was heard last. */
+  /** The unfinished lines of the current speaker, or else of the agent heard last. */
   live(width: number): Line[] {
     for (const key of [this.#speaking, this.#heard]) {
       const speaker = this.#speakers.get(key);

@@ -7,19 +7,19 @@ import type { Turn, Waiting } from "../transcript/transcript.ts";
 export interface ActivityDeps {
   turn: Turn | undefined;
   waiting: readonly Waiting[];
-  /** What was typed and has not been heard of by the daemon yet. */
+  /** Typed texts whose arrival the daemon has not confirmed yet. */
   sending: readonly string[];
   now: number;
-  /** Who asks the person something and waits for the answer. */
+  /** The ID of the work that has asked the user something and waits for the answer. */
   asking?: string | undefined;
-  /** The steps that the model keeps. */
+  /** The model's list of steps. */
   todo: readonly TodoItem[];
 }
 
 const SILENCE_MS = 5_000;
 const MOST = 5;
 
-/** What waits, and a sign that something goes on. */
+/** The queued messages, and a spinner while something is running. */
 export function activityLines({ turn, waiting, sending, now, asking, todo }: ActivityDeps): Line[] {
   const queued = waiting.slice(0, MOST).map(({ text, source }): Line => {
     const from = source === "tui" ? "" : `[${source}] `;
@@ -44,14 +44,25 @@ export function activityLines({ turn, waiting, sending, now, asking, todo }: Act
   return [...lines, [coloured(spinner(now), "cyan"), dim(` working ${working}${silence} · Esc stops`)]];
 }
 
+/** How many characters of a message are shown. Screens are narrower than this, and the line is redrawn with every frame. */
+const MOST_SHOWN = 1_000;
+
 function firstLine(text: string): string {
-  const [first = "", ...others] = safe(text.trim()).split("\n");
-  return others.length > 0 ? `${first} … (${others.length + 1} lines)` : first;
+  const whole = text.trim();
+  const end = whole.indexOf("\n");
+  const first = safe((end < 0 ? whole : whole.slice(0, end)).slice(0, MOST_SHOWN));
+  return end < 0 ? first : `${first} … (${linesIn(whole)} lines)`;
+}
+
+function linesIn(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines += 1;
+  return lines;
 }
 
 const MOST_STEPS = 6;
 
-/** The steps around the one under way; nothing where all are done. */
+/** The steps around the current one; empty if all are done. */
 function todoLines(todo: readonly TodoItem[]): Line[] {
   if (!isUnfinished(todo)) return [];
   const next = todo.findIndex(({ state }) => state !== "done");

@@ -1,6 +1,9 @@
 import { oneLine } from "../../lib/quoted.ts";
 
-/** Calls for a person who looks elsewhere: a bell, the title and a notification. Silent while the terminal has the focus. */
+/**
+ * Alerts a user who is looking elsewhere with a bell, the window title and a notification. Silent while the terminal has the
+ * focus.
+ */
 export function createAttention(write: (bytes: string) => void) {
   let isFocused = true;
   let isTitled = false;
@@ -13,7 +16,7 @@ export function createAttention(write: (bytes: string) => void) {
     call(why: string): void {
       if (isFocused) return;
       const words = oneLine(why, 80).replaceAll(";", ",");
-      // The title that was there is kept by the terminal and put back when somebody looks.
+      // The terminal saves the old title, which is restored when it gets the focus.
       write(`${isTitled ? "" : "\x1b[22;2t"}\x1b]2;${words}\x07\x1b]9;${words}\x07\x07`);
       isTitled = true;
     },

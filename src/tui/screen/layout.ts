@@ -3,12 +3,12 @@ import { dim, type Line, type Looks, lineWidth, paint } from "../text/style.ts";
 import { chop, clip } from "../text/wrap.ts";
 import type { Frame, Row } from "./screen.ts";
 
-/** Everything that is not finished, from top to bottom. */
+/** Everything in the live region, from top to bottom. */
 export interface LiveParts {
   underWay: readonly Line[];
-  /** A question to the person. */
+  /** A question to the user. */
   question: readonly Line[];
-  /** Messages that wait, and that something is going on. */
+  /** Queued messages and the spinner. */
   activity: readonly Line[];
   draft: Draft;
   /** Completions, or a hint. */
@@ -25,7 +25,7 @@ export interface LayoutOptions {
 const PROMPT = 2;
 const GROUND = 2;
 
-/** The live region, never higher than the screen: what has no room is left out from the top. */
+/** Lays out the live region, which is never taller than the screen. What does not fit is cut from the top. */
 export function layOutLive(parts: LiveParts, { width, height, looks }: LayoutOptions): Pick<Frame, "live" | "caret"> {
   const editor = editorRows(parts.draft, width, Math.max(1, Math.min(10, Math.floor(height / 3))), looks);
   const hint = parts.hint.map((line) => clip(line, width));
@@ -54,7 +54,7 @@ export function layOutLive(parts: LiveParts, { width, height, looks }: LayoutOpt
   };
 }
 
-/** The draft behind its prompt; of a long one the part around the caret. */
+/** The draft after its prompt. If it is long, only the part around the caret. */
 function editorRows(draft: Draft, width: number, most: number, looks: Looks): { rows: Row[]; row: number; column: number } {
   const { rows, row, column } = layOut(draft, Math.max(4, width - PROMPT));
   const from = Math.max(0, Math.min(row - Math.floor(most / 2), rows.length - most));

@@ -1,11 +1,11 @@
 import type { Looks } from "../text/style.ts";
 
-/** What this terminal can show, as far as its environment tells. */
+/** What this terminal can display, judging by its environment variables. */
 export function looksOf(env: NodeJS.ProcessEnv): Looks & { reflows: boolean } {
   return {
     colour: !env.NO_COLOR,
     links: hasLinks(env),
-    // The plain ones cut rows that no longer fit, all others break them anew.
+    // The Linux console and xterm cut rows that no longer fit; all other terminals rewrap them.
     reflows: env.TERM !== "linux" && !(env.XTERM_VERSION && !env.TMUX),
   };
 }

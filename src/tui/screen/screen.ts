@@ -1,14 +1,14 @@
-/** A row of the live region as it is written, and how wide it is. */
+/** A row of the live region as written to the terminal, and its width in columns. */
 export interface Row {
   text: string;
   width: number;
 }
 
 export interface Frame {
-  /** Finished lines, to be printed once above the live region; the terminal may wrap them. */
+  /** Finished lines to print once above the live region. The terminal may wrap them. */
   above: readonly string[];
   live: readonly Row[];
-  /** Where the caret stands in the live region. */
+  /** The caret's position in the live region. */
   caret: { row: number; column: number };
 }
 
@@ -16,26 +16,26 @@ export interface ScreenDeps {
   write: (bytes: string) => void;
   columns: () => number;
   rows: () => number;
-  /** Whether the terminal breaks long rows anew when it gets narrower; most do. */
+  /** Whether the terminal rewraps long rows when it gets narrower; most do. */
   reflows: boolean;
 }
 
 const BEGIN = "\x1b[?2026h";
 const END = "\x1b[?2026l";
-/** A row that turns out to be too long, because the terminal has just got narrower, is cut and not wrapped. */
+/** If the terminal has just become narrower, rows that are too long are cut instead of wrapped. */
 const NO_WRAP = "\x1b[?7l";
 const WRAP = "\x1b[?7h";
 
 /**
- * Draws in the normal screen: finished lines are printed above a live region at the end of what was written, and are never
- * touched again. Every move is relative to the caret, so the scrollback stays the terminal's own.
+ * Draws in the terminal's normal screen: finished lines are printed above a live region at the end of the output and never
+ * touched again. All movements are relative to the caret, so the scrollback remains the terminal's own.
  */
 export function createScreen({ write, columns, rows, reflows }: ScreenDeps) {
   let drawn: readonly Row[] = [];
   let caret = { row: 0, column: 0 };
   let width = columns();
 
-  /** How many rows of the terminal the first rows of the live region take now. */
+  /** How many terminal rows the first `count` rows of the live region take up now. */
   const heightOf = (count: number): number => {
     const now = columns();
     if (now >= width || !reflows) return count;
@@ -46,16 +46,19 @@ export function createScreen({ write, columns, rows, reflows }: ScreenDeps) {
     const within = columns() < width && reflows ? Math.floor(caret.column / columns()) : 0;
     return Math.min(heightOf(caret.row) + within, rows() - 1);
   };
-  /** Erases the live region and goes where it began. Never from the corner of the screen: some terminals take that for a new page. */
+  /**
+   * Erases the live region and moves to its start. Never erases from the corner of the screen, which some terminals treat as a
+   * new page.
+   */
   const erase = (): string => {
     if (drawn.length === 0) return "\r";
     const up = depth();
     const start = `\r${up > 0 ? `\x1b[${up}A` : ""}\x1b[K`;
-    // A single row may be the last of the screen, where there is no way down.
+    // A single row may be the screen's last, where moving down is impossible.
     return heightOf(drawn.length) > 1 ? `${start}\x1b[B\x1b[J\x1b[A` : start;
   };
 
-  /** Only the rows that differ, each from the first letter that does. */
+  /** Redraws only the rows that changed, each from the first character that differs. */
   const changes = ({ live, caret: next }: Frame): string => {
     let at = caret.row;
     let out = "";
@@ -95,7 +98,7 @@ export function createScreen({ write, columns, rows, reflows }: ScreenDeps) {
       caret = frame.caret;
       width = columns();
     },
-    /** Takes the live region away and leaves the caret where it began. */
+    /** Erases the live region and leaves the caret at its start. */
     clear(): void {
       write(erase());
       drawn = [];
@@ -108,12 +111,15 @@ export type Screen = ReturnType<typeof createScreen>;
 
 const column = (at: number) => `\x1b[${at + 1}G`;
 
-/** How much two rows have in common that need not be written again: plain letters alone, which are as wide as they are long. */
+/**
+ * The prefix that two rows share and that need not be written again: printable ASCII only, since each such character is one
+ * column wide.
+ */
 function commonStart(a: string, b: string): { length: number; width: number } {
   const most = Math.min(a.length, b.length);
   let length = 0;
   while (length < most && a[length] === b[length] && a.charCodeAt(length) >= 0x20 && a.charCodeAt(length) < 0x7f) length += 1;
-  // A mark that follows would join the letter before it.
+  // A combining mark that follows would join the last character, so that one is written again.
   if (length > 0 && length < Math.max(a.length, b.length)) length -= 1;
   return { length, width: length };
 }

@@ -2,25 +2,28 @@ import type { Mode } from "../../home/mode-words.ts";
 import { coloured, dim, type Line, lineWidth, type Span } from "../text/style.ts";
 import { safe } from "../transcript/blocks.ts";
 
-/** What the line at the bottom tells. */
+/** The contents of the status line. */
 export interface StatusFacts {
   connection: "connecting" | "connected" | "reconnecting";
   engine?: { kind: string; model: string; state: string };
   /** Empty until it is known. */
   conversation: string;
   mode?: Mode;
-  /** Messages that wait. */
+  /** The number of waiting messages. */
   queue: number;
   tasks: number;
   runs: number;
   approvals: number;
   isDiskFull?: boolean;
   tokens: number;
-  /** What filled the model's window at the last answer. */
+  /** The use of the model's context window at the last answer. */
   context?: { total: number; window: number } | null;
 }
 
-/** Engine and model, connection, queue, what runs, tokens; what matters least goes first where the screen is narrow. */
+/**
+ * Engine and model, connection, queue, running work and tokens. On a narrow screen, the least important parts are dropped
+ * first.
+ */
 export function statusLine(facts: StatusFacts, width: number): Line {
   const { connection, engine, conversation, mode, queue, tasks, runs, approvals, isDiskFull, tokens, context } = facts;
   const parts: { span: Span; worth: number }[] = [];

@@ -6,17 +6,17 @@ export interface TtyDeps {
   output: WriteStream;
   onKey: (key: Key) => void;
   onResize: () => void;
-  /** The terminal is gone. */
+  /** Called when the terminal has gone away. */
   onEnd: () => void;
 }
 
-/** Bracketed paste, and being told whether somebody looks. */
+/** Turns on bracketed paste and focus reports. */
 const MODES_ON = "\x1b[?2004h\x1b[?1004h";
 const MODES_OFF = "\x1b[?2004l\x1b[?1004l";
-/** A lone escape is the key of that name when nothing has followed it for so long. */
+/** A lone escape byte is the Escape key if nothing follows it within this time. */
 const ESCAPE_MS = 40;
 
-/** The terminal as a pair of streams, with the modes that the chat needs, and without them while another program has it. */
+/** The terminal with the modes that the chat needs. They are switched off while another program has the terminal. */
 export function openTty({ input, output, onKey, onResize, onEnd }: TtyDeps) {
   const reader = createKeyReader();
   let settling: NodeJS.Timeout | undefined;
@@ -36,7 +36,7 @@ export function openTty({ input, output, onKey, onResize, onEnd }: TtyDeps) {
   };
   return {
     write: (bytes: string) => void output.write(bytes),
-    /** Asked of the system each time: a frame must fit the screen as it is now. */
+    /** Queried from the system each time, because a frame must fit the current screen. */
     size,
     take(): void {
       isTaken = true;

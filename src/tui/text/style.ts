@@ -2,7 +2,7 @@ import { widthOf } from "./width.ts";
 
 export type Colour = "red" | "green" | "yellow" | "blue" | "magenta" | "cyan";
 
-/** How a piece of text looks. Colours are those of the terminal's own palette, so that its theme holds. */
+/** The style of a piece of text. Colours come from the terminal's own palette, so its theme applies. */
 export interface Style {
   bold?: boolean;
   dim?: boolean;
@@ -10,18 +10,18 @@ export interface Style {
   underline?: boolean;
   strike?: boolean;
   colour?: Colour;
-  /** Where it leads. */
+  /** The link's target. */
   link?: string;
 }
 
-/** A piece of one line in one style; its text has been made safe to show. */
+/** A piece of one line in one style. Its text is already safe to print. */
 export interface Span {
   text: string;
   style?: Style;
 }
 export type Line = readonly Span[];
 
-/** What the terminal can show. */
+/** What the terminal can display. */
 export interface Looks {
   colour: boolean;
   links: boolean;
@@ -30,7 +30,7 @@ export interface Looks {
 const CODES = { bold: 1, dim: 2, italic: 3, underline: 4, strike: 9 } as const;
 const COLOURS: Record<Colour, number> = { red: 31, green: 32, yellow: 33, blue: 34, magenta: 35, cyan: 36 };
 
-/** A line as it is written to the terminal. */
+/** Renders a line with the terminal's escape codes. */
 export function paint(line: Line, { colour, links }: Looks): string {
   return line
     .map(({ text, style }) => {

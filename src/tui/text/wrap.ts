@@ -1,14 +1,14 @@
 import { type Line, lineWidth, type Span, type Style } from "./style.ts";
-import { graphemes, letterWidth } from "./width.ts";
+import { eachGrapheme, graphemes, letterWidth } from "./width.ts";
 
 export interface WrapOptions {
-  /** Stands before the first line. */
+  /** The prefix of the first line. */
   first?: Line;
-  /** Stands before every other line. */
+  /** The prefix of every other line. */
   rest?: Line;
 }
 
-/** A line after wrapping, and how far into the text it reaches, the space at the break included. */
+/** A wrapped line, and the position in the text that it reaches, including the space at the break. */
 export interface Wrapped {
   line: Line;
   end: number;
@@ -20,7 +20,7 @@ interface Letter {
   style: Style | undefined;
 }
 
-/** Breaks a text at spaces so that it fits; a word that is wider than the screen is cut. Line breaks in it hold. */
+/** Wraps a text at spaces. A word wider than the screen is split, and existing line breaks are kept. */
 export function wrap(spans: Line, width: number, { first = [], rest = first }: WrapOptions = {}): Wrapped[] {
   const letters = spans.flatMap(lettersOf);
   const lines: Wrapped[] = [];
@@ -37,25 +37,28 @@ export function wrap(spans: Line, width: number, { first = [], rest = first }: W
   return lines.length > 0 ? lines : [{ line: first, end: 0 }];
 }
 
-/** The same where only the lines are wanted. */
+/** Like `wrap`, but returns only the lines. */
 export function wrapped(spans: Line, width: number, options?: WrapOptions): Line[] {
   return wrap(spans, width, options).map(({ line }) => line);
 }
 
-/** As much of a line as fits, with a sign that there was more. */
+/** Cuts a line to the width and marks the cut with an ellipsis. Does not process the text beyond the width. */
 export function clip(line: Line, width: number): Line {
-  if (lineWidth(line) <= width) return line;
   const kept: Letter[] = [];
-  let used = 1;
-  for (const letter of line.flatMap(lettersOf)) {
-    if (used + letter.width > width) break;
-    used += letter.width;
-    kept.push(letter);
-  }
-  return [...join(kept), { text: "…" }];
+  let used = 0;
+  let fitting = 0;
+  for (const { text, style } of line)
+    for (const each of eachGrapheme(text)) {
+      const letter = toLetter(each, style);
+      used += letter.width;
+      if (used > width) return [...join(kept.slice(0, fitting)), { text: "…" }];
+      kept.push(letter);
+      if (used < width) fitting = kept.length;
+    }
+  return line;
 }
 
-/** A line cut into pieces that fit, wherever that is. */
+/** Cuts a line into pieces that fit, at any character. */
 export function chop(line: Line, width: number): Line[] {
   const pieces: Letter[][] = [[]];
   let used = 0;
@@ -87,10 +90,11 @@ function breakAt(letters: readonly Letter[], from: number, room: number): { end:
 }
 
 function lettersOf({ text, style }: Span): Letter[] {
-  return graphemes(text).map((each) => {
-    const shown = each === "\t" ? "    " : each;
-    return { text: shown, width: each === "\t" ? 4 : letterWidth(each), style };
-  });
+  return graphemes(text).map((each) => toLetter(each, style));
+}
+
+function toLetter(text: string, style: Style | undefined): Letter {
+  return text === "\t" ? { text: "    ", width: 4, style } : { text, width: letterWidth(text), style };
 }
 
 function join(letters: readonly Letter[]): Span[] {

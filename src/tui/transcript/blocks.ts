@@ -4,27 +4,27 @@ import { createMarkdown } from "../markdown/stream.ts";
 import { bold, coloured, dim, type Line, lineWidth, type Span } from "../text/style.ts";
 import { wrapped } from "../text/wrap.ts";
 
-/** Something finished, laid out when it is printed. */
+/** Finished output, laid out when it is printed. */
 export type Block = (width: number) => Line[];
 
-/** Long lines are hard to read, however wide the screen is. */
+/** The maximum width of prose in columns, since long lines are hard to read on a wide screen. */
 export const PROSE = 110;
 export const proseWidth = (width: number): number => Math.max(10, Math.min(PROSE, width));
 
 export const safe = (text: string): string => terminalSafe(text).replaceAll("\t", "    ");
 
-/** What a person said. */
+/** A message of the user. */
 export function userBlock(text: string, tag = ""): Block {
   const head: Span[] = [{ text: "› ", style: { bold: true, colour: "cyan" } }, ...(tag ? [dim(`${tag} `)] : [])];
   return (width) => wrapped([bold(safe(text))], proseWidth(width), { first: head, rest: [{ text: "  " }] });
 }
 
-/** What was said into a turn that runs. */
+/** Text that was sent into the running turn. */
 export function steerBlock(text: string): Block {
   return (width) => wrapped([bold(safe(text))], proseWidth(width), { first: [coloured("↳ ", "cyan")], rest: [{ text: "  " }] });
 }
 
-/** A quiet remark of IO's own. */
+/** A quiet remark by IO itself. */
 export function noteBlock(text: string): Block {
   return (width) => wrapped([dim(safe(text))], proseWidth(width), { first: [dim("· ")], rest: [dim("  ")] });
 }
@@ -38,7 +38,7 @@ const LONGEST_WORD = 30;
 const isProse = (line: string): boolean =>
   !/\S {2,}\S/.test(line) && line.split(" ").every((word) => word.length <= LONGEST_WORD);
 
-/** What a command answered, as it stands; sentences that are too long are broken between words, other lines by the terminal. */
+/** A command's output, unchanged. Long sentences are wrapped between words; the terminal wraps other lines. */
 export function plainBlock(text: string): Block {
   const lines = withoutEnd(safe(text), "\n").split("\n");
   return (width) =>
@@ -48,10 +48,10 @@ export function plainBlock(text: string): Block {
     });
 }
 
-/** So narrow a last column is left to the terminal. */
+/** A last column narrower than this is wrapped by the terminal. */
 const LEAST_COLUMN = 20;
 
-/** Rows of two columns: what is too long goes on under its own column, broken between words. */
+/** Rows with two columns. Long text in the second wraps between words, inside its column. */
 export function columnsBlock(text: string): Block {
   const lines = withoutEnd(safe(text), "\n").split("\n");
   return (width) =>
@@ -65,16 +65,20 @@ export function columnsBlock(text: string): Block {
     });
 }
 
-/** A difference, with what went and what came in their colours. */
+/** A diff in which removed and added lines are coloured. Sentences about it are wrapped between words. */
 export function differenceBlock(text: string): Block {
   const lines = withoutEnd(safe(text), "\n").split("\n");
-  return () =>
-    lines.map((line) => [
-      line.startsWith("+") ? coloured(line, "green") : line.startsWith("-") ? coloured(line, "red") : { text: line },
-    ]);
+  return (width) =>
+    lines.flatMap((line) => {
+      const whole: Line = [
+        line.startsWith("+") ? coloured(line, "green") : line.startsWith("-") ? coloured(line, "red") : { text: line },
+      ];
+      const isSentence = /^[A-Z]/.test(line) && isProse(line);
+      return isSentence && lineWidth(whole) > width ? wrapped(whole, width) : [whole];
+    });
 }
 
-/** A whole text of markdown. */
+/** A complete Markdown text. */
 export function markdownBlock(text: string, links: boolean): Block {
   return (width) => {
     const stream = createMarkdown({ links });

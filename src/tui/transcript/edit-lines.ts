@@ -6,7 +6,7 @@ import { safe } from "./blocks.ts";
 const CONTEXT = 2;
 const MOST_LINES = 24;
 
-/** What an edit did to a file, as lines that went and came, with a little around them. */
+/** The removed and added lines of an edit, with a little context. */
 export function editLines({ before, after }: FileEdit, width: number): Line[] {
   const old = before === null ? [] : linesOf(before);
   const fresh = linesOf(after);
@@ -28,7 +28,7 @@ export function editLines({ before, after }: FileEdit, width: number): Line[] {
   return shown.map((line) => clip(line, width));
 }
 
-/** A text that is whole ends with a line end, behind which there is no line. */
+/** The line break at the end of a text does not start another line. */
 function linesOf(text: string): string[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();

@@ -6,30 +6,30 @@ import { clip } from "../text/wrap.ts";
 import { safe } from "./blocks.ts";
 import { editLines } from "./edit-lines.ts";
 
-/** One call of a tool, as the screen shows it. */
+/** A tool call as the screen shows it. */
 export interface ToolCall {
   message: string;
   tool: string;
-  /** How many calls of this tool the message had before. */
+  /** How many earlier calls of this tool the message had. */
   ordinal: number;
   state: CallState;
-  /** Of a command that has ended. */
+  /** The exit code of a command that has ended. */
   exitCode?: number | null | undefined;
   startedAt: number;
   endedAt?: number;
-  /** Missing in what an earlier version told. */
+  /** Missing in events from an older version. */
   callId?: string | undefined;
-  /** The command, the path, the question. */
+  /** The call's subject, such as the command, the path or the question. */
   what?: string | undefined;
-  /** The last of what it printed. */
+  /** The end of its output. */
   output?: string;
-  /** What an edit did to a file. */
+  /** The effect of an edit on a file. */
   diff?: FileEdit | undefined;
-  /** Shown below the call once it is asked for. */
+  /** The result, shown below the call if the user asks for it. */
   result?: string;
 }
 
-/** A call as the daemon's journal tells it. */
+/** A call as recorded in the daemon's journal. */
 export interface JournalCall {
   tool: string;
   args: string;
@@ -56,7 +56,7 @@ export function seconds(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.floor(ms / 1_000) % 60} s`;
 }
 
-/** The quiet line of a call: what is done, whether it went well, how long it took. */
+/** The line of a call: its subject, its state and its duration. */
 export function toolLines(call: ToolCall, width: number, now: number): Line[] {
   const { tool, what = "", state, exitCode, startedAt, endedAt } = call;
   const { tone } = showState({ kind: "call", state, exitCode });
@@ -72,7 +72,7 @@ export function toolLines(call: ToolCall, width: number, now: number): Line[] {
   const line: Line = [{ text: "  " }, sign, { text: " " }, ...clip(words, Math.max(8, width - 5 - tail.length)), dim(tail)];
   if (call.result !== undefined) return [line, ...resultLines(call.result)];
   if (call.diff !== undefined && tone === "good") return [line, ...editLines(call.diff, width)];
-  // While it runs its last lines are seen; if it did not go well they stay.
+  // The last lines of output are shown while the call is running, and stay if it did not go well.
   return tone === "good" || call.output === undefined ? [line] : [line, ...lastLines(call.output, width)];
 }
 

@@ -13,24 +13,24 @@ type Part =
   | { kind: "markdown"; stream: MarkdownStream; isBegun: boolean; isEnded: boolean }
   | { kind: "tools"; calls: ToolCall[]; isEnded: boolean };
 
-/** A message that waits for its turn. */
+/** A queued message. */
 export interface Waiting {
   id: string;
   text: string;
   source: string;
 }
 
-/** The turn that runs. */
+/** The running turn. */
 export interface Turn {
   id: string;
   startedAt: number;
-  /** When something was last heard of it. */
+  /** When its last event arrived. */
   heardAt: number;
 }
 
-/** How many lines of markdown are laid out for one picture, so that none takes long. */
+/** How many lines of Markdown are processed per frame, so that no frame takes long. */
 const AT_ONCE = 40;
-/** How much of a call's output is kept to be shown. */
+/** How many characters of a call's output are kept for display. */
 const MOST_OUTPUT = 4_000;
 
 export interface TranscriptDeps {
@@ -38,18 +38,20 @@ export interface TranscriptDeps {
   now: () => number;
 }
 
-/** A conversation as it is printed: what is finished is given out once, in order; what is under way is shown below it. */
+/**
+ * A conversation as it is printed: finished lines are returned once, in order, and the work in progress is shown below them.
+ */
 export class Transcript {
   readonly #links: boolean;
   readonly #now: () => number;
   readonly #parts: Part[] = [];
-  /** What can wait until it tears nothing apart. */
+  /** Blocks that wait until printing them interrupts no paragraph. */
   readonly #calm: Block[] = [];
   readonly #waiting = new Map<string, Waiting>();
   readonly #over = new Set<string>();
   readonly #sources = new Map<string, Message["source"]>();
   readonly #files = new Map<string, string[]>();
-  /** How often a message has called a tool. */
+  /** How often each message has called each tool. */
   readonly #ordinals = new Map<string, number>();
   #turn: Turn | undefined;
   #last: "nothing" | "tools" | "other" = "nothing";
@@ -98,7 +100,7 @@ export class Transcript {
     }
   }
 
-  /** A turn of an earlier time, as the store has it. */
+  /** Adds an earlier turn from the store. */
   recall(message: Message): void {
     const { id, text, source, status, finishedAt } = message;
     this.#sources.set(id, source);
@@ -112,22 +114,22 @@ export class Transcript {
     this.#end(message);
   }
 
-  /** Printed at once, above whatever is under way. */
+  /** Prints at once, above the work in progress. */
   print(block: Block): void {
     const at = this.#parts.findIndex((part) => part.kind !== "block" && !part.isEnded);
     const live = this.#parts[at];
-    // What goes on below it stands apart from it.
+    // Text that continues below the block starts with a gap.
     if (live?.kind === "markdown" && live.stream.isInside()) live.isBegun = false;
     this.#parts.splice(at < 0 ? this.#parts.length : at, 0, { kind: "block", block });
   }
 
-  /** Printed as soon as no paragraph is torn apart by it. */
+  /** Prints as soon as that interrupts no paragraph. */
   calmly(block: Block): void {
     if (this.#isTorn()) this.#calm.push(block);
     else this.print(block);
   }
 
-  /** Shows a result: below its call while that can still change, otherwise as something new. */
+  /** Shows a call's result: below the call if it can still change, otherwise as a new block. */
   unfold(call: ToolCall, found: JournalCall): void {
     const result = found.result ?? "(no result yet)";
     call.what ??= callSummary(found.tool, found.args);
@@ -136,7 +138,7 @@ export class Transcript {
     else delete call.result;
   }
 
-  /** Finished lines, each given out once. */
+  /** Returns the finished lines, each once. */
   take(width: number): Line[] {
     const out: Line[] = [];
     if (!this.#isTorn()) this.#flushCalm();
@@ -153,12 +155,12 @@ export class Transcript {
     return this.#calm.length > 0 && !this.#isTorn() ? [...out, ...this.take(width)] : out;
   }
 
-  /** Whether there is more to take already. */
+  /** Whether more lines are ready to be taken. */
   get isBehind(): boolean {
     return this.#parts.some((part) => part.kind === "markdown" && part.stream.isBehind());
   }
 
-  /** What is under way, as it looks now. */
+  /** The work in progress, as it looks now. */
   live(width: number): Line[] {
     const out: Line[] = [];
     const before = this.#last;
@@ -181,7 +183,7 @@ export class Transcript {
     return part.calls.flatMap((call) => toolLines(settled(call, this.#now()), width, this.#now()));
   }
 
-  /** Whether this is about the turn that runs; a sign of life if so. */
+  /** Whether the event belongs to the running turn. If so, notes when it arrived. */
   #hears(id: string): boolean {
     if (this.#turn?.id !== id) return false;
     this.#turn.heardAt = this.#now();
@@ -259,7 +261,7 @@ export class Transcript {
     this.#end(message);
   }
 
-  /** The end of the turn that runs. */
+  /** Ends the running turn. */
   #end({ reply, status, error }: Message): void {
     if (reply && this.#spoken.trim() === "") this.#say(reply);
     this.#endParts();
@@ -301,7 +303,7 @@ export class Transcript {
     for (const block of this.#calm.splice(0)) this.print(block);
   }
 
-  /** A blank line between things of different kinds. */
+  /** Adds a blank line between things of different kinds. */
   #gap(out: Line[], kind: "tools" | "other"): void {
     if (this.#last !== "nothing" && !(kind === "tools" && this.#last === "tools")) out.push([]);
     this.#last = kind;
@@ -313,7 +315,7 @@ const failure = (why: string | undefined) => `Sorry, I encountered an error: ${w
 type Queued = Pick<Message, "id" | "text" | "source"> & { attachments?: Message["attachments"] | undefined };
 const namesOf = ({ attachments }: Pick<Queued, "attachments">): string[] => (attachments ?? []).map(({ name }) => name);
 
-/** Who said it, if it was not somebody at this keyboard. */
+/** A message's heading: its text, and its source if it was not typed at this keyboard. */
 function heading(text: string, source: Message["source"], files: readonly string[] = []): Block {
   if (source.channel === "background") return noteBlock(`from the background (${source.about})`);
   if (source.channel === "schedule") return noteBlock(`by the schedule ${source.name}`);
