@@ -16,9 +16,13 @@ interface Found {
   violations: { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }[];
 }
 
-/** What axe calls serious or critical, in a line each. */
+/** The problems that axe rates serious or critical, one per line. */
 async function barriers(page: Page): Promise<string[]> {
-  // By the debugger, since the page's own policy lets no script in.
+  // Colours are wrong in the middle of a transition.
+  await page.evaluate(
+    "Promise.allSettled(document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime < 5_000).map((each) => each.finished))",
+  );
+  // Runs through the debugger, because the page's content security policy blocks scripts.
   await page.evaluate(axe);
   const { violations } = await page.evaluate<Found>("axe.run(document, { resultTypes: ['violations'] })");
   return violations
@@ -26,7 +30,7 @@ async function barriers(page: Page): Promise<string[]> {
     .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`));
 }
 
-/** By how much the page, or the view in it, is wider than there is room for. */
+/** By how many pixels the page, or the view in it, is wider than the space it has. */
 const overflow = (page: Page) =>
   page.evaluate(
     "Math.max(...[document.documentElement, document.querySelector('main')].map((each) => each.scrollWidth - each.clientWidth))",
@@ -63,7 +67,7 @@ test("no view has a barrier, changed its roles and names unnoticed, is wider tha
     }
   expect(found).toEqual([]);
 
-  // By now the ticket from the beginning is older than its minute.
+  // By now, the ticket from the beginning is older than a minute.
   await until("the ticket to be too old", () => Date.now() > Date.parse(late.expiresAt), 70_000);
   const path = late.url.slice(seeded.daemon.url.length);
   const { page } = await openWindow(await browser(), seeded.daemon, { signedIn: false, path });
@@ -100,15 +104,15 @@ test("the page can be used by keyboard alone: the palette goes anywhere, ? lists
   await keys.waitFor();
   await page.keyboard.press("Escape");
   await keys.waitFor({ state: "hidden" });
-  // On a busy machine the two keys may come too far apart, or while the dialog is still on its way out.
+  // On a busy machine, the two keys may be too far apart, or be pressed while the dialog is still closing.
   await until("the wiki by its keys", async () => {
     await page.keyboard.press("g");
     await page.keyboard.press("w");
-    // The settings have a field to search in, too.
+    // The settings also have a search field.
     return page.getByRole("heading", { name: "Wiki" }).isVisible();
   });
   await page.getByRole("searchbox").waitFor();
-  // The pages come after the heading, and with none of them the button that Tab is to reach.
+  // The pages load after the heading, and the button that Tab must reach is shown with them.
   await page.getByRole("button", { name: "New page" }).waitFor();
   await page.keyboard.press("/");
   await page.keyboard.type("g?");

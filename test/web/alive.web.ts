@@ -1,15 +1,17 @@
+import { join } from "node:path";
 import { createServer } from "vite";
 import { expect, test } from "vitest";
+import { fillConversation, fillLong, oneTask } from "../../bench/web/long-lists.ts";
 import { packageRoot } from "../../src/lib/package-root.ts";
 import { fileBrowser, openWindow } from "../support/browser.ts";
 import { callText } from "../support/orchestrator.ts";
-import { project } from "../support/squads.ts";
+import { ended, project } from "../support/squads.ts";
 import { until } from "../support/until.ts";
 import { GREETER, webDaemon } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
 
-/** Adds up how far things moved that nobody touched. */
+/** Sums up layout shifts that no input has caused. */
 const WATCH_SHIFTS = `window.shifted = 0;
 new PerformanceObserver((seen) => {
   for (const { value, hadRecentInput } of seen.getEntries()) if (!hadRecentInput) window.shifted += value;
@@ -44,6 +46,32 @@ test("nothing moves while an answer streams, and a difference of thousands of li
   expect(complaints).toEqual([]);
 });
 
+test("thousands of messages, steps and activities are drawn only where one looks", async () => {
+  const daemon = await webDaemon();
+  const task = await oneTask(daemon, project(GREETER));
+  await ended(daemon, task);
+  fillConversation(join(daemon.home, "io.db"), "long", 5_000);
+  fillLong(join(daemon.home, "io.db"), task);
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: "/chat/long" });
+  await page.getByRole("log").getByText("Answer 4999").waitFor();
+  expect(await page.locator(".turn").count()).toBeLessThan(200);
+  for (const [path, name, last] of [
+    ["/runs/r_long", "Steps", "spec/1999"],
+    [`/tasks/${task}`, "What was seen", "command number 19999"],
+  ] as const) {
+    await page.goto(daemon.url + path);
+    const list = page.getByRole("list", { name });
+    await list.getByRole("listitem").first().waitFor();
+    expect(await list.getByRole("listitem").count()).toBeLessThan(200);
+    await until(`the last of ${name}`, async () => {
+      await list.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+      return (await list.textContent())?.includes(last);
+    });
+    expect(await list.getByRole("listitem").count()).toBeLessThan(200);
+  }
+  expect(complaints).toEqual([]);
+});
+
 test("the page can be installed; news becomes a notification only on request, by its level, and while nobody looks", async () => {
   const daemon = await webDaemon();
   const { page, context } = await openWindow(await browser(), daemon, { path: "/settings" });
@@ -53,7 +81,7 @@ test("the page can be installed; news becomes a notification only on request, by
   expect(JSON.parse(manifest.data ?? "{}")).toMatchObject({ start_url: "/", display: "standalone" });
 
   await context.grantPermissions(["notifications"], { origin: daemon.url });
-  // What the browser would show, since this one has no desktop to show it on.
+  // Records what the browser would show, because this one has no desktop.
   await page.addInitScript(`window.shown = [];
     window.Notification = class { static permission = "granted"; static requestPermission = async () => "granted"; close() {}
       constructor(title, options) { window.shown.push([title, options.body, options.silent]); } };

@@ -163,7 +163,7 @@ test("what a message changed is undone by a click, and done again by another", a
   await page.getByRole("button", { name: "Do it again" }).click();
   await page.getByText("Done again.").waitFor();
   expect(text()).toContain("Good day");
-  // A question that changed nothing offers no undo.
+  // A message that changed nothing offers no undo.
   await daemon.ask({ text: callText("shell", { command: "true" }), source: "web" });
   await page.locator(".call", { hasText: "$ true" }).waitFor();
   expect(await page.getByRole("button", { name: "Undo" }).count()).toBe(1);
@@ -178,7 +178,7 @@ test("a turn that asks waits for you, and is at work again once it is answered; 
   const turn = page.locator("article.turn");
   await turn.getByText("waits for you").waitFor();
   expect(await turn.getByText("is at work").count()).toBe(0);
-  // What waits is read in the question alone.
+  // A waiting call is shown only in its question.
   await turn.getByRole("article", { name: "Approval" }).getByText(command).waitFor();
   expect(await turn.locator(".call").count()).toBe(0);
   await page.getByRole("button", { name: "Allow" }).click();

@@ -34,7 +34,7 @@ const waiting = (page: Page) => page.getByRole("list", { name: "To be sent along
 const messagesOf = async (conversation: string) =>
   (await daemon.json<{ items: Message[] }>("GET", `/api/messages?conversation=${conversation}`)).items;
 
-/** Hands files to an element as a paste or a drop does. */
+/** Passes a file to an element, as a paste or a drop does. */
 const hand = (page: Page, how: "paste" | "drop", name: string, bytes: Buffer) =>
   page.evaluate(
     ([type, fileName, data]) => {
@@ -118,6 +118,20 @@ test("a file that is too large, or hostile, does no harm, and files alone can be
   expect(complaints).toEqual([]);
 });
 
+test("words that are dragged into the box are the browser's own matter, and nothing is attached", async () => {
+  const { page } = await openWindow(await browser(), daemon, { path: "/chat/dragged" });
+  await field(page).waitFor();
+  const isTaken = (type: string) =>
+    field(page).evaluate((box, name) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.setData("text/plain", "words from elsewhere");
+      return !box.dispatchEvent(new DragEvent(name, { bubbles: true, cancelable: true, dataTransfer }));
+    }, type);
+  expect([await isTaken("dragover"), await isTaken("drop")]).toEqual([false, false]);
+  expect(await page.locator(".box.over").count()).toBe(0);
+  expect(await waiting(page).count()).toBe(0);
+});
+
 test("an at-sign offers files of the project, by keyboard and by mouse, and Escape keeps what was typed", async () => {
   const folder = project({ ...GREETER, ".gitignore": "secret-greet.txt\n", "secret-greet.txt": "no" });
   await daemon.json("PATCH", "/api/conversations/greeter", { folder });
@@ -144,7 +158,7 @@ test("an at-sign offers files of the project, by keyboard and by mouse, and Esca
   expect(await offers.count()).toBe(0);
   await expect.poll(() => field(page).inputValue(), { timeout: 15_000 }).toBe("Look at @src/greet.js and @README.md @pack");
 
-  // The same files are found from anywhere, and named where one talks.
+  // The palette finds the same files from anywhere and inserts them into the current message.
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Go to or do" }).fill("greet.test");
   await page.getByRole("option", { name: /file.*test\/greet\.test\.js/ }).click();
@@ -188,8 +202,9 @@ test("on a phone everything in the head of a chat can be read and reached", asyn
   const cut = await page.locator(".chat > .head .row > *").evaluateAll((parts) =>
     parts.flatMap((part) => {
       const { left, right, width } = part.getBoundingClientRect();
-      const text = part.querySelector("summary") ?? part;
-      const isCut = part.tagName !== "SELECT" && text.scrollWidth > text.clientWidth + 1;
+      // Mode and model are shown as text below the list that selects them.
+      const text = part.querySelector("summary, span") ?? part;
+      const isCut = text.tagName === "SELECT" || text.scrollWidth > text.clientWidth + 1;
       return left < 0 || right > innerWidth || width < 20 || isCut ? [part.textContent] : [];
     }),
   );

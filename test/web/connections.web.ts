@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 import { webDaemon } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
-/** A server's first start may take its time on a busy machine. */
+/** On a busy machine, a server's first start may take long. */
 const SLOW = { timeout: 60_000 };
 
 test("the settings show MCP servers, clients and tokens; a person adds, trusts, logs in, switches off, removes and revokes", async () => {
@@ -28,7 +28,7 @@ test("the settings show MCP servers, clients and tokens; a person adds, trusts, 
   const dialog = page.getByRole("alertdialog");
   const stands = (name: string, state: string) => item(name).getByText(state, { exact: true }).waitFor(SLOW);
 
-  // A server that a project names is started only after a person has seen what it runs.
+  // A server from a project's file is started only after a person has seen what it runs.
   await stands("stock", "untrusted");
   await press("Switch on stock");
   await dialog.getByText(/odd-server\.mjs/).waitFor();

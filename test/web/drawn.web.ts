@@ -8,7 +8,7 @@ const browser = fileBrowser();
 const fence = (text: string) => `\`\`\`mermaid\n${text}\n\`\`\``;
 const SIMPLE = fence("flowchart LR\n  order --> invoice --> parcel");
 const frameOf = (page: Page) => page.frames().find((each) => each.url().endsWith("/diagram"));
-/** Whether an image shows something. */
+/** Waits until the diagram's image is loaded. */
 const isShown = (page: Page) =>
   until("the picture to be there", () =>
     page
@@ -98,7 +98,7 @@ test("a hostile diagram or formula runs nothing, loads nothing, and what draws i
     ...{ origin: "null", cookie: "refused", storage: "refused", page: "refused", api: "refused", elsewhere: "refused" },
     ...{ image: "refused", code: "refused", window: "refused" },
   });
-  // Nor does the page let its frame be led elsewhere.
+  // The page also prevents its frame from being navigated elsewhere.
   await frame.evaluate('location.href = "https://elsewhere.invalid/i?said=everything"').catch(() => undefined);
   await until("the frame to be held", () => page.frames().some((each) => each.url().startsWith("chrome-error:")));
   expect(foreign.filter((url) => !url.includes("/i?"))).toEqual([]);

@@ -1,8 +1,5 @@
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { packageRoot } from "../../src/lib/package-root.ts";
 import type { Run } from "../../src/protocol/runs.ts";
 import { asked } from "../support/approvals.ts";
 import { fileBrowser, openWindow } from "../support/browser.ts";
@@ -23,13 +20,13 @@ const MARKDOWN = [
   `\`\`\`html"onmouseover="x\n${HTML}\n\`\`\``,
 ].join("\n\n");
 
-/** Whether something ran, or could: an attribute that runs, an image, a frame, a dangerous address. */
+/** Whether something ran or could run: event handler attributes, images, frames, dangerous URLs. */
 const trouble = (page: Page) =>
   page.evaluate(`(() => {
     const all = [...document.querySelectorAll("#app *")];
     const runs = all.filter((each) => each.getAttributeNames().some((name) => name.startsWith("on")));
     const loads = all.filter((each) => /^(?:IMG|IFRAME|OBJECT|EMBED|SCRIPT|STYLE|LINK|FORM)$/.test(each.tagName) && !each.matches("form[class], form"));
-    const leads = all.filter((each) => each instanceof HTMLAnchorElement && !/^(?:https?|mailto):/.test(each.href));
+    const leads = all.filter((each) => each instanceof HTMLAnchorElement && each.hasAttribute("href") && !/^(?:https?|mailto):/.test(each.href));
     return [window.${MARK} ? "it ran" : "", ...[...runs, ...loads, ...leads].map((each) => each.outerHTML.slice(0, 200))].filter(Boolean);
   })()`) as Promise<string[]>;
 
@@ -96,30 +93,48 @@ test("nothing that a model, a page, a squad, a file, a diff, a skill or an issue
   expect(complaints).toEqual([]);
 });
 
+/** HTML that no markdown parser should let through. */
+const DIRTY = [
+  HTML,
+  `<p onclick="window.${MARK}=1" style="background:url(https://elsewhere.invalid/x)" id="app" class="primary">text</p>`,
+  `<a href="javascript:window.${MARK}=1">a</a><a href=" java\tscript:window.${MARK}=1">b</a><a href="data:text/html,x">c</a>`,
+  '<iframe src="https://elsewhere.invalid"></iframe><object data="x"></object><link rel="stylesheet" href="//elsewhere.invalid">',
+  '<form action="/api/stop" method="post"><button>Stop</button></form><base href="https://elsewhere.invalid/">',
+  `<math><mtext><table><mglyph><style><img src=x onerror="window.${MARK}=1">`,
+  `<math href="javascript:window.${MARK}=1" xlink:href="javascript:window.${MARK}=1"><maction actiontype="toggle">x</maction></math>`,
+  `<math><semantics><annotation-xml encoding="text/html"><img src=x onerror="window.${MARK}=1"></annotation-xml></semantics></math>`,
+].join("");
+
 test("what got past the reader of markdown as HTML is cleaned before it is shown", async () => {
   const daemon = await webDaemon();
+  await daemon.ask({ text: "repeat: text", source: "web" });
+  await daemon.json("PUT", "/api/wiki/pages/general/bad", { content: "# Bad\n" });
   const { page, foreign } = await openWindow(await browser(), daemon, { path: "/settings" });
-  const cleaner = readdirSync(join(packageRoot, "dist", "web", "assets")).find((name) => /^safe-html-.*\.js$/.test(name));
-  const dirty = [
-    HTML,
-    `<p onclick="window.${MARK}=1" style="background:url(https://elsewhere.invalid/x)" id="app" class="primary">text</p>`,
-    `<a href="javascript:window.${MARK}=1">a</a><a href=" java\tscript:window.${MARK}=1">b</a><a href="data:text/html,x">c</a>`,
-    '<iframe src="https://elsewhere.invalid"></iframe><object data="x"></object><link rel="stylesheet" href="//elsewhere.invalid">',
-    '<form action="/api/stop" method="post"><button>Stop</button></form><base href="https://elsewhere.invalid/">',
-    `<math><mtext><table><mglyph><style><img src=x onerror="window.${MARK}=1">`,
-    `<math href="javascript:window.${MARK}=1" xlink:href="javascript:window.${MARK}=1"><maction actiontype="toggle">x</maction></math>`,
-    `<math><semantics><annotation-xml encoding="text/html"><img src=x onerror="window.${MARK}=1"></annotation-xml></semantics></math>`,
-  ].join("");
-  const clean = (await page.evaluate(
-    `import("/assets/${cleaner}").then(({ createSanitizer }) => {
-      const place = document.querySelector("#app").appendChild(document.createElement("div"));
-      return (place.innerHTML = createSanitizer()(${JSON.stringify(dirty)}));
-    })`,
-  )) as string;
-  expect(clean).toContain("<p>text</p>");
-  expect(clean).not.toMatch(
-    /<(?:img|svg|script|iframe|object|link|form|button|base|style|mglyph|maction|semantics|annotation)|\son|style=|javascript|data:|id=|href=""|class="primary"/i,
-  );
+  // Simulates a parser that lets everything through: each of its results also contains this.
+  await page.addInitScript(`(() => {
+    const { set } = Object.getOwnPropertyDescriptor(Worker.prototype, "onmessage");
+    Object.defineProperty(Worker.prototype, "onmessage", { set(hear) {
+      set.call(this, ({ data }) => hear({ data: typeof data.result === "string" ? { ...data, result: data.result + ${JSON.stringify(DIRTY)} } : data }));
+    } });
+  })()`);
+  for (const [path, place] of [
+    ["/chat/main", ".answered .markdown"],
+    ["/wiki/general/bad", ".markdown"],
+  ] as const) {
+    await page.goto(daemon.url + path);
+    const shown = page.locator(place).filter({ hasText: "text" }).first();
+    // Before it is rendered, the text is shown plain.
+    await shown
+      .locator("p", { hasText: /^text$/ })
+      .last()
+      .waitFor();
+    expect(await trouble(page), path).toEqual([]);
+    const clean = (await shown.innerHTML()).replaceAll(/<button type="button" class="copy-code">Copy<\/button>/g, "");
+    expect(clean).toMatch(/<p>text<\/p>/);
+    expect(clean, path).not.toMatch(
+      /<(?:img|svg|script|iframe|object|link|form|button|base|style|mglyph|maction|semantics|annotation)|\son|style=|javascript|data:|id=|href=""|class="primary"/i,
+    );
+  }
   expect(await page.evaluate(`window.${MARK}`)).toBeUndefined();
   expect(foreign).toEqual([]);
 });

@@ -270,6 +270,9 @@ test("wiki, skills, usage and settings by keys alone: write, find, restore, map,
   await page.getByText("Saved.").waitFor();
   await toView();
   await use(page.getByRole("button", { name: "Stop everything" }));
+  // A dialog must be answered before anything else opens.
+  await press("Control+k");
   await use(page.getByRole("alertdialog").getByRole("button", { name: "Stop everything" }));
   await page.getByText("Ended: 0 messages").waitFor();
+  expect(await page.getByRole("dialog", { name: "Palette" }).count()).toBe(0);
 });

@@ -88,7 +88,7 @@ test("what agents changed since one last looked is listed with who did it and wh
   await write("general/fine", "Better.");
   await changes.getByRole("button", { name: "Keep all" }).click();
   await changes.getByText("Nothing was.").waitFor();
-  // Another browser knows it too.
+  // Another browser shows it too.
   const other = await openWindow(await browser(), daemon, { path: "/wiki" });
   await other.page.getByRole("region", { name: "Changed by agents" }).getByText("Nothing was.").waitFor();
   expect(complaints).toEqual([]);
@@ -211,7 +211,7 @@ test("a setting that is changed here while the file is changed elsewhere is refu
   const file = join(daemon.home, "config.json");
   const { page } = await openWindow(await browser(), daemon, { path: "/settings" });
   await page.getByLabel("maxLiveSessions").fill("12");
-  // Who saves again as soon as it is said is not refused again, however long the file takes to come.
+  // Saving again right after the notice is not refused again, however long the file takes to load.
   await page.route("**/api/config/file", async (route) => {
     await delay(300);
     await route.continue();
@@ -249,7 +249,7 @@ test("a setting says what it does, what is in force and from where; what is refu
   expect(await said("mode")).toMatch(/How much IO may do unasked.* In force: IO_MODE/);
   expect(await said("maxLiveSessions")).toMatch(/Sessions held in memory.* In force: config.json/);
   expect(await said("runtimeMaxMb")).toMatch(/In force: default/);
-  // Every key of the schema has one field.
+  // Every key in the schema has one field.
   const { schema } = await daemon.json<{ schema: { properties: object } }>("GET", "/api/config/file");
   for (const key of Object.keys(schema.properties)) expect(await page.getByLabel(key, { exact: true }).count()).toBe(1);
 
@@ -268,20 +268,20 @@ test("a setting says what it does, what is in force and from where; what is refu
   expect(await said("turnCapMs")).toMatch(/turnCapMs: "soon" is not allowed/);
   expect(await page.evaluate("document.activeElement.getAttribute('aria-invalid')")).toBe("true");
   expect(await page.getByLabel("host", { exact: true }).getAttribute("aria-invalid")).toBe("false");
-  const json = page.getByLabel("mcpServers", { exact: true });
+  const digest = page.getByLabel("news.digest", { exact: true });
   await port.fill("3170");
   await page.getByLabel("turnCapMs", { exact: true }).fill("1000");
-  await json.fill("{");
+  await digest.fill("soon");
   await save.click();
-  await until("the JSON to be refused", async () => (await json.getAttribute("aria-invalid")) === "true");
+  await until("the part to be refused", async () => (await digest.getAttribute("aria-invalid")) === "true");
 
-  // What was typed is there again after one left.
+  // Unsaved input is still there after leaving the view.
   await page.getByRole("link", { name: "Usage", exact: true }).click();
   await page.getByRole("heading", { name: "Usage" }).waitFor();
   await page.goBack();
-  await until("what was typed", async () => (await json.inputValue()) === "{");
+  await until("what was typed", async () => (await digest.inputValue()) === "soon");
   await page.getByRole("button", { name: "Discard" }).click();
-  await until("the value in force", async () => (await json.inputValue()) !== "{");
+  await until("the value in force", async () => (await digest.inputValue()) === "");
 });
 
 test("rules and limits have rows of their own: one is added, put first, refused where it is said, and kept; limits are set where they are shown", async () => {
@@ -294,6 +294,8 @@ test("rules and limits have rows of their own: one is added, put first, refused 
   await page.getByRole("button", { name: "Save" }).click();
   await until("the empty rule to be refused", async () => (await match.getAttribute("aria-invalid")) === "true");
   await rules.locator("..").getByText("must not be empty").waitFor();
+  for (const name of ["Command, path or address of rule 1", "Tool of rule 2"])
+    expect(await rules.getByLabel(name).getAttribute("aria-invalid"), name).toBe("false");
   await match.fill("git push *");
   await rules.getByLabel("What rule 2 does").selectOption("deny");
   await rules.getByRole("button", { name: "Move rule 2 up" }).click();

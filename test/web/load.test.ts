@@ -5,7 +5,7 @@ import { useLoaded } from "../../web/src/live/load.ts";
 import { usePages } from "../../web/src/live/pages.ts";
 import { until } from "../support/until.ts";
 
-/** Runs what a view does in its setup, until the test ends. */
+/** Runs work as in a view's setup, until the test ends. */
 function inView<T>(work: () => T): T {
   const scope = effectScope();
   onTestFinished(() => scope.stop());
@@ -13,7 +13,7 @@ function inView<T>(work: () => T): T {
   return app.runWithContext(() => scope.run(work)!);
 }
 
-/** Answers in whatever order the test wants. */
+/** Questions that the test answers in any order. */
 function questions<T>() {
   const open: ((answer: T) => void)[] = [];
   return { open, ask: () => new Promise<T>((answer) => open.push(answer)) };

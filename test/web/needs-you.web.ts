@@ -52,17 +52,24 @@ test("a question is one line above every other view, a whole card where it was a
 test("what a task asks stands in the task; in another conversation it is only the line", async () => {
   const daemon = await webDaemon(askBefore("node --test*"));
   await squadWith(daemon, project(GREETER), "greeter", ["backend engineer"]);
-  const { id } = await delegate(daemon, "greeter", { task: "Add a farewell" });
+  const { id, agent } = await delegate(daemon, "greeter", { task: "Add a farewell" });
   await asked(daemon);
+  for (let at = 1; at <= 15; at += 1) await daemon.json("PATCH", `/api/conversations/talk-${at}`, { title: `Talk ${at}` });
   const { page } = await openWindow(await browser(), daemon, { path: "/chat/elsewhere" });
   await page.getByRole("region", { name: "Needs you" }).getByText("node --test").waitFor();
   expect(await page.getByRole("article", { name: "Approval" }).count()).toBe(0);
-  await page.getByRole("list", { name: "Running" }).getByRole("link", { name: "Add a farewell" }).click();
+  await page.getByRole("button", { name: "4 more" }).waitFor();
+  const atWork = page.getByRole("list", { name: "Running" }).getByRole("link", { name: "Add a farewell" });
+  // What runs is in sight beside many conversations.
+  const [row, engine] = await Promise.all([atWork.boundingBox(), page.locator(".engine").boundingBox()]);
+  expect(row!.y + row!.height).toBeLessThanOrEqual(engine!.y);
+  await atWork.click();
   await page.getByRole("heading", { name: "Add a farewell", level: 1 }).waitFor();
   await page.reload();
   const question = page.getByRole("article", { name: "Approval" });
   await question.getByText("node --test", { exact: true }).waitFor();
-  // What waits is read in the question alone, and what was done has a row of its own each.
+  await question.getByText(`${agent} of greeter wants to run a command`).waitFor({ timeout: 10_000 });
+  // A waiting call is shown only in its question. Each finished call has its own row.
   const activity = page.getByRole("region", { name: "Activity" });
   await activity.getByText("write src/farewell.js").waitFor();
   expect(await activity.getByText("node --test").count()).toBe(0);

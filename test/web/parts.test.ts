@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Run, RunStep } from "../../src/protocol/runs.ts";
 import type { Activity } from "../../src/protocol/squads.ts";
+import { wordsOf } from "../../web/src/chat/tool-lines.ts";
 import { readDiff } from "../../web/src/diff/diff.ts";
 import { sideBySide } from "../../web/src/diff/rows.ts";
 import { languageOf } from "../../web/src/lib/code-tokens.ts";
@@ -9,9 +11,19 @@ import { isNotified } from "../../web/src/lib/notifications.ts";
 import { colourCode } from "../../web/src/lib/render-markdown.ts";
 import { proofOf } from "../../web/src/runs/proof.ts";
 import { groupSteps, stepWords } from "../../web/src/runs/step-groups.ts";
+import { stillRows } from "../../web/src/runs/use-still.ts";
 import { problemsByKey } from "../../web/src/settings/groups.ts";
+import { isRefused, problemsOf } from "../../web/src/settings/problems.ts";
 import { rowsOf } from "../../web/src/tasks/activity-rows.ts";
 import { linkedFrom } from "../../web/src/wiki/backlinks.ts";
+
+test("a call of any of IO's tools is a line that a person reads, without the tool's own name", () => {
+  const listed = readFileSync(new URL("../../docs/reference/tools.md", import.meta.url), "utf8");
+  const names = [...listed.matchAll(/^## `?([a-z_]+)`?$/gm)].map(([, name]) => name!);
+  expect(names.length).toBeGreaterThan(25);
+  expect(names.filter((name) => wordsOf(name, "x").includes(name) && name.includes("_"))).toEqual([]);
+  expect(wordsOf("todo", "")).toBe("plan the steps");
+});
 
 test("a run's steps stand by phase, then by stream from the first on, and those of the whole run come last", () => {
   const step = (key: string, phase: string, stream: number | null, agent: string | null = null) =>
@@ -30,6 +42,17 @@ test("a run's steps stand by phase, then by stream from the first on, and those 
     ...["Stream 1: Part 1", "implement/stream-1/draft: draft", "Stream 2: Part 2", "implement/stream-2/draft: draft"],
     ...["the run itself", "run/base: base"],
   ]);
+});
+
+test("rows that hold still keep their places with what is new about them; what is new waits, unless it comes last", () => {
+  const rows = (...keys: string[]) => keys.map((key) => ({ key }));
+  const known = rows("a", "c", "e");
+  const next = rows("a", "b", "c", "e", "f");
+  const still = stillRows(known, next, ({ key }) => key);
+  expect(still.map(({ key }) => key)).toEqual(["a", "c", "e", "f"]);
+  expect(still[1]).toBe(next[2]);
+  expect(stillRows(known, rows("a", "e"), ({ key }) => key).map(({ key }) => key)).toEqual(["a", "e"]);
+  expect(stillRows([], next, ({ key }) => key)).toEqual(next);
 });
 
 test("what is at work stands first in a list, and what is over day by day", () => {
@@ -125,6 +148,19 @@ test("what the daemon says against settings stands at the key it names, and the 
     news: 'news.digest: "x" is not allowed.',
     "": "and 3 more",
   });
+  // Names that contain a dot, one of which begins like another.
+  const lines = ["prices.gpt-5.input: no.", "prices.gpt-5.5.input: no.", "prices.: must have a name.", "prices.gpt-5: nor this."];
+  expect(problemsOf(lines.join("\n"), "prices", ["", "gpt-5", "gpt-5.5"])).toEqual({
+    "gpt-5": `${lines[0]}\n${lines[3]}`,
+    "gpt-5.5": lines[1],
+    "": lines[2],
+  });
+  const rule = "approvalRules.1.match: must not be empty";
+  expect(["0.match", "1.match", "1.tool"].map((part) => isRefused(rule, "approvalRules", `approvalRules.${part}`))).toEqual([
+    ...[false, true, false],
+  ]);
+  expect(isRefused("tokens must be positive", "budgets", "budgets.day.tokens")).toBe(true);
+  expect(isRefused("", "budgets", "budgets.day.tokens")).toBe(false);
 });
 
 test("news is notified of by its level as asked for, and never while somebody looks", () => {

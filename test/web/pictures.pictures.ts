@@ -8,12 +8,12 @@ import { seededDaemon, viewsOf } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
 const folder = resolve(process.env.PICTURES ?? "docs/pictures");
-/** Some of them alone, such as `PICTURES_OF=run,task PICTURES_WIDTHS=390`. */
+/** Selects some pictures only, such as `PICTURES_OF=run,task PICTURES_WIDTHS=390`. */
 const only = process.env.PICTURES_OF?.split(",");
 const widths = (process.env.PICTURES_WIDTHS ?? "1280,390,820,1920").split(",").map(Number);
 const isWanted = ([name]: [string, unknown]) => only === undefined || only.includes(name);
 
-/** What is looked at once more, after something was opened in it. */
+/** Views that are pictured once more after something in them was opened. */
 const OPENED: Record<string, { view: string; tall?: number; open: (page: Page) => Promise<unknown> }> = {
   context: {
     view: "chat",
@@ -27,7 +27,21 @@ const OPENED: Record<string, { view: string; tall?: number; open: (page: Page) =
     view: "task",
     tall: 1_500,
     open: async (page) => {
+      const commenting = page.getByRole("button", { name: "Comment", exact: true });
+      await page.locator(".line.added").first().waitFor();
+      if (await commenting.isVisible()) await commenting.click();
       await page.getByRole("button", { name: "Comment on line 1" }).first().click();
+    },
+  },
+  provider: {
+    view: "settings",
+    tall: 2_600,
+    open: async (page) => {
+      await page.getByRole("button", { name: "Set up provider" }).click();
+      await page.getByRole("button", { name: "Add a model to" }).click();
+      await page.getByRole("button", { name: "Add a header to" }).click();
+      await page.getByRole("button", { name: "Add an MCP server" }).click();
+      await page.getByLabel("provider", { exact: true }).evaluate((part) => part.scrollIntoView());
     },
   },
   doctor: {
@@ -40,7 +54,7 @@ const OPENED: Record<string, { view: string; tall?: number; open: (page: Page) =
   },
 };
 
-/** Not a test of anything but that every view can be drawn: `npm run pictures` makes these to be looked at. */
+/** Tests only that every view can be drawn. `npm run pictures` makes the pictures for people to look at. */
 test("every view, in both themes and four widths", async () => {
   const seeded = await seededDaemon(afterAMonth);
   chmodSync(join(seeded.daemon.home, "token"), 0o644);
@@ -48,7 +62,7 @@ test("every view, in both themes and four widths", async () => {
   const views = viewsOf(seeded);
   for (const theme of ["light", "dark"] as const)
     for (const width of widths) {
-      const { page } = await openWindow(await browser(), seeded.daemon, { theme, width });
+      const { page } = await openWindow(await browser(), seeded.daemon, { theme, width, touch: width < 1_000 });
       const keep = async (name: string) =>
         expect(await page.screenshot({ path: join(folder, `${name}-${theme}-${width}.png`) })).toBeTruthy();
       for (const [name, path] of Object.entries(views).filter(isWanted)) {
@@ -72,5 +86,9 @@ async function open(page: Page, name: string, url: string): Promise<void> {
   if (name === "chat") await page.getByRole("heading", { name: "What I found" }).first().waitFor();
   if (name === "map") await page.locator(".map a").first().waitFor();
   if (name === "page") await page.getByRole("heading", { name: "Style" }).waitFor();
+  if (name === "task") await page.locator(".line.added").first().waitFor();
+  if (name === "squads") await page.locator(".card .work").first().waitFor();
   if (name === "run") await page.getByRole("listitem").first().waitFor();
+  if (name === "tasks" || name === "runs") await page.locator(".list-row").first().waitFor();
+  if (name === "settings") await page.getByLabel("mode", { exact: true }).waitFor();
 }

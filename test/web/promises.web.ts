@@ -43,7 +43,7 @@ test("a run at work is followed in its picture, made smaller, and cancelled only
   for (let times = 0; times < 6; times += 1) await page.getByRole("button", { name: "Zoom in" }).click();
   const room = await picture.boundingBox();
   expect(await widthOf()).toBeGreaterThan(room!.width);
-  // However large it is, what runs stands in its middle.
+  // However large the picture is, the running step is centred.
   await until("what runs to be in sight", async () => {
     const node = await now.boundingBox();
     return node !== null && node.x >= room!.x - 1 && node.x + node.width <= room!.x + room!.width + 1;
@@ -55,7 +55,7 @@ test("a run at work is followed in its picture, made smaller, and cancelled only
   await page.getByRole("button", { name: "Cancel" }).click();
   const question = page.getByRole("alertdialog");
   expect(await question.evaluate((dialog) => dialog.contains(dialog.ownerDocument.activeElement))).toBe(true);
-  // Also when a click beside the buttons has taken the focus away.
+  // Also after a click beside the buttons has removed the focus.
   await question.getByRole("heading").click();
   for (let times = 0; times < 3; times += 1) await page.keyboard.press("Escape");
   expect(await question.isVisible()).toBe(true);

@@ -25,9 +25,9 @@ let home: string;
 let daemon: TestDaemon;
 let api: BotApi;
 let owner: TelegramPerson;
-/** How often the provider still fails whom. */
+/** How many times the provider will still fail, for each client. */
 const failing = { page: 3, phone: 3 };
-/** What every channel has to show, by the id of what it is shown for. */
+/** The mark and word that every channel must show, by id. */
 const tasks: Record<string, string> = {};
 const runs: Record<string, string> = {};
 
@@ -75,10 +75,10 @@ beforeAll(async () => {
   }
 }, 240_000);
 
-/** An id in a list, with what stands before its mark. */
+/** An id in a list, with the text before its mark. */
 const listed = (id: string) => new RegExp(`${id} +(?:[\\d-]+ [\\d:]+ +)?(?=[✓✗!…·] )`);
 
-/** The mark and words that a list shows for each. */
+/** The mark and word that a list shows for each id. */
 const shownIn = (text: string, ids: Record<string, string>) =>
   Object.fromEntries(Object.entries(ids).map(([id, { length }]) => [id, text.split(listed(id))[1]?.slice(0, length)]));
 
@@ -127,7 +127,7 @@ test("commands, the chat, the page and Telegram show the same tasks and runs wit
   expect(await badges(page, "runs", runs)).toEqual(runs);
 }, 240_000);
 
-/** The badge in the row of each link. */
+/** The badge in the row of each id's link. */
 async function badges(page: Page, kind: string, ids: Record<string, string>): Promise<Record<string, string>> {
   const shown: Record<string, string> = {};
   for (const id of Object.keys(ids)) {
@@ -145,7 +145,7 @@ test("a call that came to nothing has the same mark and word where it is told wh
   };
   const failed = callText("shell", { command: "exit 7" });
   expect(await send(failed)).toMatch(/^✗ shell {2}exit 7 {2}exit 7$/m);
-  // What ends at once is told with the answer alone.
+  // Progress of a call that ends at once is shown only together with the answer.
   owner.send(callText("shell", { command: "sleep 2; exit 7" }));
   await owner.sees(/shell ✗ exit 7/, 60_000);
 

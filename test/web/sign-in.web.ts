@@ -122,6 +122,8 @@ test("a lost daemon is shown as reconnecting; when it is back, so is the page, w
   await page.getByRole("log").waitFor();
   await daemon.kill("SIGKILL");
   await page.getByText("reconnecting").waitFor();
+  // Nothing is pushed out of sight by the line that says so.
+  expect(await page.evaluate("document.documentElement.scrollHeight - innerHeight")).toBe(0);
   await startDaemonProcess(home, { IO_ENGINE: "rehearsal", IO_PORT: new URL(daemon.url).port });
   await page.getByText("reconnecting").waitFor({ state: "detached" });
   await page.getByLabel("Message").fill("hello");
@@ -150,6 +152,43 @@ test("without the daemon another view says so instead of the browser; a session 
   await expect.poll(() => page.getByLabel("Message").inputValue(), { timeout: 15_000 }).toBe("hello, half typed");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByRole("log").getByText("tokens in").waitFor();
+});
+
+test("a session that ended is renewed where one is, whether a save, another view or a lost daemon tells of it, and over a question too", async () => {
+  const home = temporaryHome();
+  const daemon = await startDaemonProcess(home, { IO_ENGINE: "rehearsal" });
+  const { page, context } = await openWindow(await browser(), daemon, { path: "/wiki?new" });
+  const ended = page.getByRole("heading", { name: "Your session has ended" });
+  const renew = async (token: string) => {
+    await ended.waitFor();
+    await page.getByLabel("Token", { exact: true }).fill(token);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await ended.waitFor({ state: "detached" });
+  };
+  await page.getByLabel("Path", { exact: true }).fill("general/tea");
+  await page.getByLabel("Content", { exact: true }).fill("Earl Grey.");
+  await context.clearCookies();
+  await page.getByRole("button", { name: "Save" }).click();
+  await renew(daemon.token);
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("main").getByText("Earl Grey.").waitFor();
+
+  await context.clearCookies();
+  await page.getByRole("link", { name: "Tasks", exact: true }).click();
+  await renew(daemon.token);
+  await page.getByText("A task is work that an agent").waitFor();
+
+  await page.getByRole("link", { name: "Settings", exact: true }).click();
+  await page.getByRole("button", { name: "Stop everything" }).click();
+  await page.getByRole("alertdialog").waitFor();
+  await daemon.kill("SIGKILL");
+  const token = "another-token-for-the-same-home";
+  await startDaemonProcess(home, { IO_ENGINE: "rehearsal", IO_PORT: new URL(daemon.url).port, IO_TOKEN: token });
+  await renew(token);
+  expect(await page.getByRole("alertdialog").count()).toBe(0);
+  await page.getByRole("button", { name: "Stop everything" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Stop everything" }).click();
+  await page.getByText("Ended: 0 messages").waitFor();
 });
 
 test("a file of the page that does not come is said, once it was tried anew, instead of loading the page for ever", async () => {

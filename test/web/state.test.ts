@@ -15,7 +15,7 @@ import { barsOf, marksOf } from "../../web/src/runs/gantt.ts";
 import { drawRun } from "../../web/src/runs/picture.ts";
 import { momentsOf, runAt } from "../../web/src/runs/run-at.ts";
 import { approvalsOf } from "../../web/src/runs/voided.ts";
-import { changesBetween, fieldsOf, fromField, toField } from "../../web/src/settings/fields.ts";
+import { changesBetween, fieldsOf, holdsSecret, readText, type Schema, textOf } from "../../web/src/settings/fields.ts";
 import { drawMap } from "../../web/src/wiki/map.ts";
 import { until } from "../support/until.ts";
 
@@ -199,27 +199,31 @@ test("a run is shown as it was at a moment: what had not begun is not there, wha
   expect(momentsOf(run).length).toBe(8);
 });
 
-test("every key of the config has a field that gives back what it was given", () => {
-  const properties = {
-    flag: { type: "boolean" },
-    choice: { enum: ["a", "b"] },
-    number: { type: "integer" },
-    hosts: { type: "array", items: { type: "string" } },
-    deep: { type: "object" },
-  };
-  const values: Record<string, unknown> = { flag: true, choice: "b", number: 7, hosts: ["x", "y"], deep: { a: 1 } };
-  for (const { key, kind } of fieldsOf({ properties }, values))
-    expect(fromField(kind, toField(kind, values[key]))).toEqual(values[key]);
-  const told = { name: "IO", token: { set: true } };
+test("every key of the config has a field of its kind, which gives back what it was given", () => {
   const text = { type: "string" };
-  const kinds = fieldsOf({ properties: { name: text, token: text } }, told).map(({ key, kind }) => [
-    kind,
-    toField(kind, told[key as "name"]),
-  ]);
-  expect(kinds).toEqual([
-    ["text", "IO"],
-    ["secret", ""],
-  ]);
+  const item = { type: "object", properties: { id: text, pin: { ...text, writeOnly: true } } };
+  const given: Record<string, [schema: Schema, kind: string, ...values: unknown[]]> = {
+    flag: [{ type: "boolean", default: false }, "flag"],
+    maybe: [{ type: "boolean" }, "maybe", true, false, undefined],
+    choice: [{ enum: ["a", "b"] }, "choice", "b"],
+    number: [{ type: "integer" }, "number", 7, "soon", undefined],
+    hosts: [{ type: "array", items: text }, "lines", ["x", "y"], undefined],
+    command: [{ anyOf: [text, { type: "array", items: text }] }, "command", "hear {file}", ["hear", "a b", "{file}"]],
+    name: [text, "text", "IO"],
+    token: [{ ...text, writeOnly: true }, "secret"],
+    whole: [item, "parts"],
+    list: [{ type: "array", items: item }, "rows"],
+    named: [{ type: "object", additionalProperties: item }, "entries"],
+    texts: [{ type: "object", additionalProperties: text }, "pairs"],
+    deep: [{ type: "object" }, "json", { a: 1 }, [1]],
+  };
+  const fields = fieldsOf({ properties: Object.fromEntries(Object.entries(given).map(([key, [schema]]) => [key, schema])) });
+  expect(fields.map(({ key, kind }) => [key, kind])).toEqual(Object.entries(given).map(([key, [, kind]]) => [key, kind]));
+  for (const { key, kind } of fields)
+    for (const value of given[key]!.slice(2)) expect(readText(kind, textOf(kind, value)), key).toEqual(value);
+  expect(textOf("command", ["/opt/my program"])).toBe('"/opt/my program"');
+  expect(textOf("secret", { set: true })).toBe("");
+  expect(fields.filter(holdsSecret).map(({ key }) => key)).toEqual(["token", "whole", "list", "named"]);
   expect(changesBetween({ a: 1, b: 2 }, { a: 1, c: 3 })).toEqual({ b: null, c: 3 });
 });
 
@@ -240,6 +244,10 @@ test("each attempt at a step is a bar: one that failed, one that was cut off unt
     [40, 60, "done"],
   ]);
   expect(barsOf(step, { ...scale, end: 30_000 }).length).toBe(2);
+  // What was under way when its run ended was cut off by that.
+  const under = { ...step, state: "begun", finishedAt: null, tries: [] } as unknown as RunStep;
+  expect(barsOf(under, scale)[0]?.state).toBe("begun");
+  expect(barsOf(under, { ...scale, isOver: true })).toMatchObject([{ state: "cut", left: 40, width: 60 }]);
 });
 
 test("in a replay an attempt is there from its own beginning on, runs until it ended, and no bar reaches past the playhead", () => {
@@ -263,7 +271,7 @@ test("in a replay an attempt is there from its own beginning on, runs until it e
   expect(barsAt(35).map(({ left, width, state }) => [left, width, state])).toEqual([[10, 20, "failed"]]);
   expect(barsAt(50).map(({ state }) => state)).toEqual(["failed", "begun"]);
   expect(runAt(run, 20_000).steps[0]?.attempts).toBe(1);
-  // Also where nobody wrote when the last attempt ended, and only the step says so.
+  // Also if the end of the last attempt is only known from the step itself.
   const unwritten = { ...step, tries: [{ startedAt: at(40), finishedAt: null, error: null }] } as unknown as RunStep;
   const [bar] = barsOf(unwritten, { begin: 0, end: 100_000, now: 50_000 });
   expect([bar?.left, Math.round(bar?.width ?? 0)]).toEqual([40, 10]);

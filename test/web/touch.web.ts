@@ -5,7 +5,7 @@ import { seededDaemon, viewsOf } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
 
-/** What can be hit and is lower or narrower than a finger; a link within a sentence is as high as its line. */
+/** Targets that are too small for a finger, except links in a sentence, which are as high as their line. */
 const tooSmall = (page: Page) =>
   page.evaluate(`(() => {
     const all = document.querySelectorAll("a[href], button, input, select, textarea, summary, [role=button]");

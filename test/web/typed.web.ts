@@ -52,7 +52,7 @@ test("words typed into any form are there again after one left, and gone once th
   await page.reload();
   await holds(page.getByLabel("A decision", { exact: true }), "");
   await holds(page.getByLabel("Task", { exact: true }), "Say goodbye");
-  // A folder that is not there cannot be analysed.
+  // A folder that does not exist cannot be analysed.
   expect(complaints.filter((words) => !words.includes("400"))).toEqual([]);
 });
 

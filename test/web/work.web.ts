@@ -156,7 +156,7 @@ test("a check that is running shows what it prints as it comes, from its beginni
   const test = "let n = 0; setInterval(() => { console.log('line ' + ++n); if (n > 600) process.exit(); }, 100);\n";
   const files = { ...GREETER, "package.json": JSON.stringify({ scripts: { test: "node slow.js" } }), "slow.js": test };
   const begun = await daemon.json<Run>("POST", "/api/runs", { projectPath: project(files), issue: "Greet everybody" });
-  // Then nothing begins until it ends, and no row moves under the pointer.
+  // From then on, nothing starts until it ends, so no row moves under the pointer.
   await until("the engineer's commit", async () => {
     const { steps } = await daemon.json<Run>("GET", `/api/runs/${begun.id}`);
     return steps.some(({ key, state }) => key === "implement/stream-1/commit/1" && state === "done");
@@ -174,6 +174,52 @@ test("a check that is running shows what it prints as it comes, from its beginni
   expect(complaints).toEqual([]);
 });
 
+test("what the pointer is over in a timeline stays below it while steps begin, and what is new comes once it is gone", async () => {
+  const words = Array.from({ length: 60 }, (_, at) => `word${at + 1} `);
+  const model = await scriptedModel(
+    play(({ role, before }) => (role === "pm" && before === 0 ? { say: words, gapMs: 60 } : undefined)),
+  );
+  const daemon = await startDaemonProcess(temporaryHome(), providerEnvironment(model.url));
+  const begun = await daemon.json<Run>("POST", "/api/runs", { projectPath: project(GREETER), issue: "Greet everybody" });
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: `/runs/${begun.id}` });
+  const timeline = page.getByRole("region", { name: "Timeline" });
+  const rows = timeline.locator(".step");
+  const base = rows.filter({ has: page.locator("code", { hasText: /^run\/base$/ }) });
+  await base.waitFor();
+  await base.hover();
+  const spot = await base.boundingBox();
+  const [x, y] = [spot!.x + 20, spot!.y + spot!.height / 2];
+  const under = () =>
+    page.evaluate(
+      `document.elementFromPoint(${x}, ${y})?.closest(".step")?.querySelector("code")?.textContent`,
+    ) as Promise<string>;
+  const shown = async () => (await rows.locator("code").allTextContents()).map((key) => key.trim());
+  const nodes = await page.getByRole("group", { name: "Pipeline" }).locator(".node").count();
+  const seen = new Set<string>();
+  await until(
+    "a dozen steps to have begun",
+    async () => {
+      seen.add(await under());
+      return (await daemon.json<Run>("GET", `/api/runs/${begun.id}`)).steps.length >= 12;
+    },
+    60_000,
+  );
+  await timeline.getByText(/more rows? once you leave the list/).waitFor();
+  expect([...seen, await under()]).toEqual(["run/base", "run/base"]);
+  // Above the list, the picture has grown. At the end, the replay appears.
+  expect(await page.getByRole("group", { name: "Pipeline" }).locator(".node").count()).toBeGreaterThan(nodes);
+  await runEnded(daemon, begun.id);
+  await page.getByLabel("Moment").waitFor();
+  expect(await under()).toBe("run/base");
+  await page.mouse.click(x, y);
+  await page.waitForURL(/steps\/run\/base$/);
+
+  await page.getByRole("heading", { name: "Timeline" }).hover();
+  await until("what was new", async () => (await shown()).includes("spec/review:pm-reviewer/1"));
+  await timeline.getByText("once you leave the list").waitFor({ state: "detached" });
+  expect(complaints).toEqual([]);
+});
+
 test("a task, a run or a squad that is not there says so and leads back", async () => {
   const daemon = await webDaemon();
   const { page } = await openWindow(await browser(), daemon, { path: "/tasks/t_none" });
@@ -184,7 +230,7 @@ test("a task, a run or a squad that is not there says so and leads back", async 
   ] as const) {
     await page.goto(daemon.url + path);
     await page.getByText(`This ${what} is not there.`).waitFor();
-    await page.getByRole("main").getByRole("link", { name: "To all" }).click();
+    await page.getByRole("main").getByRole("link", { name: "Back to the list" }).click();
     await page.locator("h1").waitFor();
     expect(new URL(page.url()).pathname).toBe(`/${what}s`);
   }

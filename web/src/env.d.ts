@@ -5,5 +5,5 @@ declare module "*.vue" {
   export default component;
 }
 
-/** Where the script lies that draws diagrams; the build says it. */
+/** The address of the script that draws diagrams, set by the build. */
 declare const __DIAGRAM_SCRIPT__: string;

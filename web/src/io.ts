@@ -1,23 +1,26 @@
 import { type InjectionKey, inject, onScopeDispose, readonly, ref, shallowRef } from "vue";
 import type { Status } from "../../src/protocol/api.ts";
 import type { Event, EventType } from "../../src/protocol/events.ts";
-import { get, messageOf, Refused, request } from "./lib/api.ts";
+import { get, messageOf, Refused, request, SESSION_ENDED } from "./lib/api.ts";
 import { forgetKey, hasKey, keepKey, keyHeader } from "./lib/session-key.ts";
 import { type Connection, type Feed, openFeed } from "./live/feed.ts";
 
 type Listener = (event: Event) => void;
 
 export interface IoDeps {
-  /** The daemon marks the page of those who are signed in, which saves asking. */
+  /** Set if the daemon marked the page as signed in, which saves a request. */
   isSignedIn?: boolean;
-  /** What the first view needs: it is asked for before that view is there, and news goes on from there. */
+  /**
+   * Returns the path of the first view's data. It is requested before that view exists, and the event stream continues from the
+   * response.
+   */
   firstPath?: () => string | undefined;
 }
 
-/** What every view is handed: the stream of news, who is signed in, and how to say something to the person. */
+/** What every view can use: the event stream, the sign-in state, and messages to the user. */
 export function createIo({ isSignedIn = false, firstPath = () => undefined }: IoDeps = {}) {
   const signedIn = ref<boolean>();
-  /** Somebody was signed in here and is no longer, without having left. */
+  /** Whether the session ended without the user signing out. */
   const expired = ref(false);
   const settled = ref(false);
   const early = new Map<string, Promise<unknown>>();
@@ -53,16 +56,17 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
     feed?.close();
     feed = undefined;
   };
+  globalThis.addEventListener?.(SESSION_ENDED, () => signedIn.value && expire());
   const enter = () => {
     signedIn.value = true;
-    // What was missed meanwhile is asked for once the news comes again.
+    // The views load what they missed once the event stream is connected again.
     wasLost ||= expired.value;
     expired.value = false;
     const path = feed || settled.value ? undefined : firstPath();
     if (path === undefined) follow(undefined);
     else asked = ask(path).then(follow);
   };
-  /** Up to which event the answer knows everything, if there is one. */
+  /** Requests the first view's data. Returns the ID of the last event that the response includes, if there is one. */
   const ask = async (path: string): Promise<number | undefined> => {
     let upTo: number | undefined;
     const onHeaders = (headers: Headers) => {
@@ -92,7 +96,7 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
     keepKey((await request<{ key: string }>("POST", "/api/login", offered)).key);
     enter();
   };
-  /** Whether this browser may enter; one that was handed only the cookie is given the key to it. */
+  /** Whether this browser is signed in. If it has only the cookie, the daemon also sends the key. */
   const isAdmitted = async () => {
     const { signedIn: known, key } = await get<{ signedIn: boolean; key?: string }>("/api/login");
     if (key !== undefined) keepKey(key);
@@ -105,15 +109,15 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
   return {
     signedIn: readonly(signedIn),
     expired: readonly(expired),
-    /** Whether what one came for was drawn, so that there is time for what stands beside it. */
+    /** Whether the first view has been painted, so that everything around it may load. */
     settled: readonly(settled),
     settle: () => {
       settled.value = true;
       if (signedIn.value) void refresh();
     },
-    /** Resolves when what was asked for ahead has come, or will not. */
+    /** Resolves when the early request has succeeded or failed. */
     asked: (): Promise<void> => asked,
-    /** The answer that was asked for ahead, once, or a new one. */
+    /** Returns the early response, once, or requests the data. */
     first<T>(path: string): Promise<T> {
       const answer = early.get(path) as Promise<T> | undefined;
       early.delete(path);
@@ -124,7 +128,7 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
     status,
     notice,
     refresh,
-    /** Finds out who is here; a ticket in the address is used up. */
+    /** Finds out whether the user is signed in, and uses up a ticket from the address. Returns why access was refused. */
     async begin(ticket: string | null): Promise<string | undefined> {
       if (ticket !== null) {
         try {
@@ -165,7 +169,7 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
       signedIn.value = false;
     },
     hurry: () => feed?.hurry(),
-    /** Tells of news until the caller's scope ends. */
+    /** Calls the listener on these events until the caller's scope ends. */
     on<T extends EventType>(types: readonly T[], listener: (event: Event<T>) => void): void {
       const each: Listener = (event) => {
         if ((types as readonly EventType[]).includes(event.type)) listener(event as Event<T>);
@@ -173,18 +177,19 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
       listeners.add(each);
       onScopeDispose(() => listeners.delete(each));
     },
-    /** Calls when the connection is back after it was lost. */
+    /** Called when the connection is back after a loss. */
     onReturn(work: () => void): void {
       returns.add(work);
       onScopeDispose(() => returns.delete(work));
     },
-    /** Tells what was done, and offers to undo it where that can be. */
+    /** Shows what was done, with an undo button if it can be undone. */
     say(text: string, undo?: () => void): void {
       notice.value = { text, kind: "good", undo };
     },
     complain(error: unknown): void {
-      if (error instanceof Refused && error.status === 401) expire();
-      else notice.value = { text: messageOf(error), kind: "bad" };
+      // The sign-in dialog already covers the page.
+      if (error instanceof Refused && error.status === 401) return;
+      notice.value = { text: messageOf(error), kind: "bad" };
     },
   };
 }

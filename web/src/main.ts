@@ -16,7 +16,7 @@ if (ticket !== null) {
   address.searchParams.delete("ticket");
   history.replaceState(history.state, "", address);
 }
-/** What the chat shows is asked for before it is built; everything beside it comes once it was drawn. */
+/** The chat's messages are requested before the page is built. Everything else loads after the first paint. */
 const io = createIo({
   isSignedIn: document.documentElement.dataset.signedIn !== undefined,
   firstPath: () => {
@@ -35,7 +35,7 @@ const app = createApp(App, { began })
   .provide(MARKDOWN, createMarkdown(startWorker, drawn))
   .provide(ROUTER, createRoutes())
   .provide(TYPED, field.take);
-/** Drawn once, with the messages, unless the daemon takes its time. */
+/** Wait for the messages, but at most 500 ms, so that the page is drawn only once. */
 void Promise.race([io.asked(), new Promise((late) => setTimeout(late, 500))]).then(() => {
   field.keep();
   app.mount("#app");

@@ -3,7 +3,7 @@ import ChatView from "./views/ChatView.vue";
 
 const lazy = (path: RegExp, title: string, view: Route["view"]): Route => ({ path, title, view, isLazy: true });
 
-/** Every place of the page has an address of its own, which can be linked to and reloaded. */
+/** Every view has its own address, which can be linked to and reloaded. */
 export function createRoutes(): Router {
   const routes: Route[] = [
     { path: /^\/chat\/(?<conversation>[^/]+)\/?$/, title: "Chat", view: ChatView },

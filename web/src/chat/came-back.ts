@@ -1,4 +1,4 @@
-/** Who finished what, from the words with which a task or a run reports its end; undefined for other words. */
+/** Who finished what, parsed from the report of a task or run; undefined for any other text. */
 export interface CameBack {
   who: string;
   what: string;

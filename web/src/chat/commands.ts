@@ -6,13 +6,13 @@ import type { useRouter } from "../lib/router.ts";
 
 export type { OwnCommand };
 
-/** A command of the page itself. */
+/** A command that the page itself handles. */
 export interface PageCommand {
   name: string;
   description: string;
 }
 
-/** What can be typed here as in the terminal; anything else that begins with a slash is the person's own, or words. */
+/** The commands that work as in the terminal. Anything else after a slash is a user's command or plain text. */
 export const PAGE_COMMANDS: readonly PageCommand[] = [
   { name: "new", description: "Begin another conversation" },
   { name: "compact", description: "Empty the model's window but for a short record" },
@@ -28,7 +28,7 @@ export interface CommandPlace {
   stop: () => Promise<void>;
 }
 
-/** Does what a line says, or answers with the words that are to be sent. */
+/** Runs a command, or returns the text to send. */
 export async function runCommand(line: string, place: CommandPlace): Promise<{ text?: string; says?: string }> {
   const [, name = "", rest = ""] = /^\/([a-z0-9_-]+)\s*([\s\S]*)$/i.exec(line) ?? [];
   const talk = at("conversations", place.conversation);

@@ -1,15 +1,15 @@
 import type { InjectionKey } from "vue";
 
-/** What was typed before the scripts had come. */
+/** What the user typed before the scripts were loaded. */
 export interface Typed {
   text: string;
   hasFocus: boolean;
   selection: [number, number];
-  /** Whether it was to be sent. */
+  /** Whether the user pressed Enter or Send. */
   isSent: boolean;
 }
 
-/** Hands over, once, what stands in the field that the daemon put into the page; must be asked before that field goes. */
+/** Returns, once, what `keep` read from the field that the daemon rendered into the page. */
 export type TakeTyped = () => Typed | undefined;
 export const TYPED: InjectionKey<TakeTyped> = Symbol("typed");
 
@@ -28,7 +28,7 @@ export function watchEarlyField(): { keep(): void; take: TakeTyped } {
     isSent = true;
   });
   return {
-    /** To be called right before the field goes. */
+    /** Must be called right before the field is removed. */
     keep(): void {
       if (!field) return;
       const { value: text, selectionStart, selectionEnd } = field;

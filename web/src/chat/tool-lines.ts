@@ -5,7 +5,7 @@ import { type CallState, exitCodeIn, type ShownState, showState, stateAtTheEnd }
 import { lineDiff } from "../diff/line-diff.ts";
 import * as icons from "../lib/icons.ts";
 
-/** A call as the journal has it. */
+/** A call as recorded in the journal. */
 export interface Call {
   tool: string;
   args: string;
@@ -14,18 +14,18 @@ export interface Call {
   durationMs: number | null;
 }
 
-/** A call of a tool in one line, and what opens below it. */
+/** A tool call in one line, and the details below it. */
 export interface ToolLine {
   tool: string;
   icon: string;
   words: string;
-  /** Undefined where it is only known that the tool was called. */
+  /** Undefined if only the tool's name is known. */
   shown: ShownState | undefined;
   isRunning: boolean;
   durationMs: number | null;
-  /** The last of what it printed. */
+  /** The end of its output. */
   output: string | undefined;
-  /** A unified difference. */
+  /** A unified diff. */
   diff: string | undefined;
   path: string | undefined;
   raw: { args: string; result: string | null } | undefined;
@@ -39,14 +39,39 @@ const ICONS: [RegExp, string][] = [
   [/^squad_/, icons.people],
   [/^swarm_|^github$/, icons.branch],
   [/^schedule_/, icons.clock],
+  [/^todo$/, icons.task],
 ];
 const VERBS: Record<string, string> = {
   ...{ shell: "$", file_ops: "", github: "GitHub", web_fetch: "fetch", conversation_search: "search what was said:" },
   ...{ wiki_read: "read page", wiki_write: "write page", wiki_search: "search the wiki:", wiki_delete: "delete page" },
-  ...{ wiki_list: "list the wiki's pages", skill: "read skill", squad_delegate: "delegate to", squad_create: "make squad" },
+  ...{
+    wiki_list: "list the wiki's pages",
+    wiki_source: "look at source",
+    skill: "read skill",
+    squad_delegate: "delegate to",
+    squad_create: "make squad",
+  },
+  ...{
+    squad_recall: "recall squad",
+    squad_status: "look at the squads",
+    squad_agents: "look at the agents of",
+    todo: "plan the steps",
+  },
+  ...{ squad_add_agent: "add an agent to", squad_remove_agent: "remove an agent from", squad_delete: "delete squad" },
+  ...{ squad_log_decision: "log a decision of", squad_analyze: "analyse", squad_task_status: "look at task" },
+  ...{ squad_task_cancel: "cancel task", swarm_run: "start a run:", swarm_status: "look at the runs", config_update: "set" },
+  ...{ schedule_add: "schedule", schedule_list: "list the schedules", schedule_remove: "remove schedule" },
+  ...{ skill_list: "list the skills", skill_install: "install skill", skill_remove: "remove skill" },
+  ...{
+    skill_search: "search for skills:",
+    check_update: "look for an update",
+    rule_add: "add a rule:",
+    shell_output: "output of",
+    shell_stop: "stop",
+  },
 };
 
-/** As a person would say it: `$ npm test`, `edit src/cart.ts`. */
+/** Describes a call the way a person would: `$ npm test`, `edit src/cart.ts`. */
 export const wordsOf = (tool: string, summary: string): string => `${VERBS[tool] ?? tool} ${summary}`.trim() || tool;
 
 const iconOf = (tool: string) => ICONS.find(([names]) => names.test(tool))?.[1] ?? icons.tool;
@@ -77,7 +102,7 @@ export function lineOfCall({ tool, args, state, result, durationMs }: Call): Too
   };
 }
 
-/** Only the tool's name is known, until its journal has come. */
+/** A line for a call of which only the tool's name is known until the journal is loaded. */
 export const lineOfName = (tool: string): ToolLine => ({
   ...{ tool, icon: iconOf(tool), words: wordsOf(tool, "") === "$" ? tool : wordsOf(tool, "") },
   ...{
@@ -91,7 +116,7 @@ export const lineOfName = (tool: string): ToolLine => ({
   },
 });
 
-/** The journal's lines, with the differences that were heard while the turn ran. */
+/** The journal's lines, with the diffs received while the turn was running. */
 export function merged(journal: readonly ToolLine[], heard: readonly ToolLine[]): ToolLine[] {
   if (journal.length !== heard.length) return [...journal];
   return journal.map((line, at) => {
@@ -100,7 +125,7 @@ export function merged(journal: readonly ToolLine[], heard: readonly ToolLine[])
   });
 }
 
-/** The calls but those that a question stands for: what is asked is read there, once. */
+/** Leaves out the calls that wait for approval, since the approval card already shows them. */
 export function withoutAsked(lines: readonly ToolLine[], asked: readonly Pick<Approval, "tool" | "command">[]): ToolLine[] {
   const waiting = lines.filter(({ isRunning, output }) => isRunning && output === undefined);
   const hidden = new Set<ToolLine>();
@@ -113,5 +138,5 @@ export function withoutAsked(lines: readonly ToolLine[], asked: readonly Pick<Ap
   return lines.filter((line) => !hidden.has(line));
 }
 
-/** What stands around text from outside is for the model. */
+/** Removes the marks around untrusted text, which are meant for the model. */
 const withoutMarks = (text: string): string => text.replace(/^--- (?:data|end) [0-9a-f]{6,}\n?/gm, "");

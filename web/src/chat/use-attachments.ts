@@ -2,7 +2,7 @@ import { computed, ref } from "vue";
 import type { Attachment } from "../../../src/protocol/messages.ts";
 import { messageOf, upload } from "../lib/api.ts";
 
-/** A file on its way to the daemon, or there already. */
+/** A file being uploaded, or already uploaded. */
 export interface Draft {
   key: number;
   name: string;
@@ -13,7 +13,7 @@ export interface Draft {
 const MOST = 10;
 const MOST_BYTES = 10_000_000;
 
-/** The files that go with the next message of a conversation; those that have arrived outlive a reload. */
+/** The files for the next message of a conversation. Uploaded ones survive a reload. */
 export function useAttachments(conversation: string) {
   const place = `io.draft.${conversation}.files`;
   const drafts = ref<Draft[]>([]);
@@ -37,13 +37,13 @@ export function useAttachments(conversation: string) {
   }
   return {
     drafts,
-    /** Whether there is something to be sent. */
+    /** Whether there are files to send. */
     some: computed(() => drafts.value.some(({ problem }) => problem === undefined)),
     add(files: Iterable<File>): void {
       for (const file of files) {
         if (drafts.value.length >= MOST) return;
         const key = ++keys;
-        // What is pasted has the name that the browser gives it, or none.
+        // A pasted file has the browser's name for it, or none.
         const name = file.name || "pasted.png";
         drafts.value = [...drafts.value, { key, name }];
         if (file.size > MOST_BYTES) change(key, { problem: "larger than 10 MB" });
@@ -62,7 +62,7 @@ export function useAttachments(conversation: string) {
       keep();
     },
     restore: () => put(JSON.parse(sessionStorage.getItem(place) ?? "[]") as Attachment[]),
-    /** Hands over what is to be sent, once all of it has arrived; what could not be sent stays. */
+    /** Removes and returns the files to send, once all are uploaded. Files that failed to upload stay. */
     take(): Promise<Attachment[]> {
       const taken = drafts.value.filter(({ problem }) => problem === undefined).map(({ key }) => key);
       return Promise.all(taken.map((key) => coming.get(key))).then(() => {

@@ -2,7 +2,7 @@ import { computed, ref } from "vue";
 import { at, get } from "../lib/api.ts";
 import type { OwnCommand, PageCommand } from "./commands.ts";
 
-/** Something that can stand in place of the word before the caret. */
+/** An option that can replace the word before the caret. */
 export interface Option {
   words: string;
   says: string;
@@ -14,7 +14,7 @@ interface Word {
   from: number;
 }
 
-/** The word before the caret, if it is one that can be completed. */
+/** The word before the caret, if it can be completed. */
 export function wordAt(text: string, caret: number): Word | undefined {
   const before = text.slice(0, caret);
   const command = /^\/([a-z0-9_-]{0,41})$/i.exec(before);
@@ -24,7 +24,7 @@ export function wordAt(text: string, caret: number): Word | undefined {
   return word.startsWith("@") && word.length < 300 ? { kind: "file", text: word.slice(1), from: start } : undefined;
 }
 
-/** Offers files after an at-sign and commands after a slash, for the field of a conversation. */
+/** Completes files after an @ and commands after a slash, in the field of a conversation. */
 export function useCompletion(conversation: string, commands: readonly PageCommand[]) {
   const options = ref<Option[]>([]);
   const chosen = ref(0);
@@ -36,7 +36,7 @@ export function useCompletion(conversation: string, commands: readonly PageComma
     if (kind === "file") {
       const path = `${at("conversations", conversation)}/files?limit=8&q=${encodeURIComponent(text)}`;
       const { items } = await get<{ items: { path: string }[] }>(path);
-      return items.map(({ path: each }) => ({ words: `@${each}`, says: "" }));
+      return items.map(({ path: each }) => ({ words: `@${each.replaceAll(" ", "\\ ")}`, says: "" }));
     }
     await readOwn();
     const all = [...commands, ...own.value.filter(({ name }) => !commands.some((each) => each.name === name))];
@@ -66,12 +66,12 @@ export function useCompletion(conversation: string, commands: readonly PageComma
       const found = wordAt(text, caret);
       if (!found) return close();
       const number = ++asked;
-      // Until the answer comes, nothing is offered that does not fit what is typed by now.
+      // Until the response arrives, show only the previous options that still match.
       const fits = ({ words }: Option) => words.slice(1).toLowerCase().includes(found.text.toLowerCase());
       const stillFit = word?.kind === found.kind && word.from === found.from ? options.value.filter(fits) : [];
       if (stillFit.length < options.value.length) chosen.value = 0;
       options.value = stillFit;
-      // Without an answer nothing is offered; what was typed can be sent all the same.
+      // If this fails, there are no options, but the text can still be sent.
       const offered = await find(found).catch(() => []);
       if (number !== asked) return;
       const isWhole = offered.length === 1 && offered[0]!.words === text.slice(found.from, caret);
@@ -83,7 +83,7 @@ export function useCompletion(conversation: string, commands: readonly PageComma
       const count = options.value.length;
       chosen.value = (chosen.value + by + count) % count;
     },
-    /** The text with an option in place of the word, and where the caret then stands. */
+    /** Returns the text with the option in place of the word, and the new position of the caret. */
     take(index: number, text: string, caret: number): { text: string; caret: number } | undefined {
       const option = options.value[index];
       if (!option || !word) return undefined;

@@ -12,7 +12,7 @@ interface MessagePage {
 export const messagesPath = (name: string, before?: string): string =>
   `/api/messages?limit=50&conversation=${encodeURIComponent(name)}${before ? `&before=${before}` : ""}`;
 
-/** One conversation as it is and as it goes on. */
+/** The state of one conversation, kept up to date by events. */
 export function useConversation(name: string) {
   const io = useIo();
   const state = shallowRef(createConversation(name));
@@ -25,7 +25,7 @@ export function useConversation(name: string) {
     gone = true;
   });
 
-  /** News that comes in one burst is drawn once; microtasks go on where animation frames stop, in hidden tabs. */
+  /** Events that arrive in a burst cause one redraw. Microtasks also run in hidden tabs, where animation frames stop. */
   const changed = () => {
     if (dirty) return;
     dirty = true;
@@ -66,12 +66,12 @@ export function useConversation(name: string) {
     ],
     (event) => {
       if (state.value.apply(event)) changed();
-      // An answer that comes while somebody looks is seen; one that comes to a hidden tab is when they are back.
+      // A reply counts as seen if the page is visible; otherwise when the user returns to it.
       if (event.type === "message.finished" && event.data.conversation === name) seen();
     },
   );
   const seen = () => {
-    // What cannot be said now counts as unread until the conversation is opened again.
+    // If this fails, the messages count as unread until the conversation is opened again.
     if (document.visibilityState === "visible") void post(`${at("conversations", name)}/seen`).catch(() => undefined);
   };
   document.addEventListener("visibilitychange", seen);

@@ -1,13 +1,13 @@
 import { nextTick, onBeforeUnmount, onMounted, ref, type ShallowRef } from "vue";
 
-/** How far from the end counts as the end, once a person has scrolled. */
+/** How many pixels from the end still count as the end, after the user has scrolled. */
 const NEAR = 40;
 
-/** Keeps the end in sight while the reader is there. Only the reader's own scrolling decides that, never what is drawn. */
+/** Keeps the end visible while the reader is at the end. Only the reader's own scrolling changes that, never new content. */
 export function useFollow(scroller: Readonly<ShallowRef<HTMLElement | null>>) {
   const following = ref(true);
   let byHand = Number.NEGATIVE_INFINITY;
-  /** The focus that moves on by Tab may leave the end, but is no wish to stay there. */
+  /** Moving the focus with Tab may scroll away from the end, but does not mean that the reader wants to stay there. */
   let isTab = false;
   const touched = (event: Event) => {
     byHand = performance.now();
@@ -20,7 +20,7 @@ export function useFollow(scroller: Readonly<ShallowRef<HTMLElement | null>>) {
     if (!isAtEnd || !isTab) following.value = isAtEnd;
   };
   const INPUTS = ["wheel", "touchmove", "pointerdown", "keydown"];
-  /** What stands below the talk may grow and take room from it. */
+  /** Elements below the conversation may grow and make it smaller. */
   let sizes: ResizeObserver | undefined;
   onMounted(() => {
     sizes = new ResizeObserver(() => {
@@ -41,7 +41,7 @@ export function useFollow(scroller: Readonly<ShallowRef<HTMLElement | null>>) {
   };
   return {
     following,
-    /** To be called when something was drawn. */
+    /** Must be called after new content was drawn. */
     async drawn(): Promise<void> {
       if (!following.value) return;
       await nextTick();

@@ -1,13 +1,13 @@
 import { type Drawing, type DrawRequest, READY, WANTS_SCRIPT } from "./drawing.ts";
 
-/** A diagram as a picture: an image runs no script and loads nothing. */
+/** A diagram as an image, which runs no scripts and loads nothing. */
 export type Picture = { source: string; title: string; width: number; height: number } | { problem: string };
 
 const PATIENCE_MS = 15_000;
 const KEPT = 100;
 const MOST = 20_000;
 
-/** Draws diagrams in a frame of their own, which is begun with the first one, and anew if it stops answering. */
+/** Draws diagrams in a frame of their own. The frame is created for the first diagram, and again if it stops responding. */
 export function createDiagrams(body: HTMLElement) {
   const known = new Map<string, Promise<Picture>>();
   const waiting = new Map<number, (drawing: Drawing) => void>();
@@ -64,7 +64,7 @@ export function createDiagrams(body: HTMLElement) {
         resolve(drawn);
       });
       const request: DrawRequest = { id, text, dark };
-      // The frame has no origin that could be named.
+      // The sandboxed frame has no origin that could be named.
       target.postMessage(request, "*");
     });
     waiting.delete(drawing.id);
@@ -89,7 +89,7 @@ export type Diagrams = ReturnType<typeof createDiagrams>;
 const isDrawing = (data: unknown): data is Drawing =>
   typeof data === "object" && data !== null && "id" in data && typeof data.id === "number";
 
-/** What the frame said is not trusted: it is text for an image, and numbers within bounds. */
+/** The frame's response is untrusted: it is used as text for an image, and its numbers are kept within bounds. */
 function pictureOf(drawing: Drawing): Picture {
   if ("problem" in drawing) return { problem: String(drawing.problem).split("\n", 1)[0] ?? "" };
   const size = (value: unknown) => Math.round(Math.min(4_000, Math.max(16, Number(value) || 16)));

@@ -2,8 +2,8 @@ import mermaid from "mermaid";
 import { type Drawing, type DrawRequest, READY } from "./drawing.ts";
 
 /**
- * Draws diagrams inside a frame that has no origin, no network and no way out: the page hands it text and gets the text of a
- * picture back. Whatever a hostile diagram reaches ends here.
+ * Draws diagrams inside a frame without origin, network or any other access: the page sends it text and receives the text of a
+ * picture. Whatever a hostile diagram achieves stays in this frame.
  */
 const LIGHT = {
   background: "#fffdfa",
@@ -34,7 +34,7 @@ async function draw({ id, text, dark }: DrawRequest): Promise<Drawing> {
     fontFamily: "system-ui, sans-serif",
     theme: "base",
     themeVariables: { darkMode: dark, ...(dark ? DARK : LIGHT) },
-    // What a diagram may not say about itself.
+    // Settings that a diagram must not override.
     secure: [
       "secure",
       "securityLevel",
@@ -66,7 +66,7 @@ async function draw({ id, text, dark }: DrawRequest): Promise<Drawing> {
 let last: Promise<void> = Promise.resolve();
 window.addEventListener("message", ({ data, source }: MessageEvent<DrawRequest>) => {
   if (source !== window.parent) return;
-  // One after another: a drawing is measured in the document.
+  // One at a time, because drawing measures the diagram in the document.
   last = last.then(async () => window.parent.postMessage(await draw(data), "*"));
 });
 window.parent.postMessage(READY, "*");

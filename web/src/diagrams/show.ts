@@ -1,6 +1,6 @@
 import type { Picture } from "./draw.ts";
 
-/** Puts the picture before the text it was drawn from, which stays there to be read, folded. */
+/** Replaces a diagram's source with the picture; the source stays below it, folded. */
 export function showPicture(block: Element, picture: Picture, dark: boolean): void {
   if ("problem" in picture) {
     const words = document.createElement("p");
@@ -23,7 +23,7 @@ export function showPicture(block: Element, picture: Picture, dark: boolean): vo
   figure.append(image, text);
 }
 
-/** The colours that the page is shown in now. */
+/** Whether the page currently uses the dark theme. */
 export const isDark = (): boolean => {
   const chosen = document.documentElement.dataset.theme;
   return chosen === "dark" || (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);

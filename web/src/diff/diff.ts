@@ -11,7 +11,7 @@ export interface DiffFile {
   lines: DiffLine[];
 }
 
-/** Reads a unified diff file by file; what stands before the first file is kept as a note. */
+/** Parses a unified diff into files. Lines before the first file are ignored. */
 export function readDiff(text: string): DiffFile[] {
   const files: DiffFile[] = [];
   let file: DiffFile | undefined;

@@ -1,10 +1,12 @@
 const CONTEXT = 3;
-/** Beyond this many lines a table of all pairs would be too large: what differs is shown as one piece. */
+/**
+ * With more lines than this on each side, a table of all pairs would be too large, so the changed part is shown as one piece.
+ */
 const MOST = 2_000;
 
 type Mark = [mark: " " | "-" | "+", text: string];
 
-/** What changed between two texts, as a unified diff of one file. */
+/** The changes between two texts, as a unified diff of one file. */
 export function lineDiff(path: string, before: string, after: string): string {
   const marks = compare(before.split("\n"), after.split("\n"));
   const out = [`diff --git a/${path} b/${path}`];
@@ -30,7 +32,7 @@ export function lineDiff(path: string, before: string, after: string): string {
   return out.join("\n");
 }
 
-/** By the longest common subsequence of lines, once equal beginnings and ends are set aside. */
+/** Finds the longest common subsequence of lines, after setting aside equal lines at the start and the end. */
 function compare(a: string[], b: string[]): Mark[] {
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head += 1;

@@ -1,9 +1,9 @@
 import type { DiffFile, DiffLine } from "./diff.ts";
 
-/** A row of a difference: one line, or in two columns what stood there and what stands there now. */
+/** A row of a diff: one line, or the old and the new line in two columns. */
 export type DiffRow = { line: DiffLine; old?: undefined; now?: undefined } | { line?: undefined; old?: DiffLine; now?: DiffLine };
 
-/** The lines in two columns: what was removed beside what took its place. */
+/** Arranges the lines in two columns, with removed lines beside the ones that replaced them. */
 export function sideBySide(lines: readonly DiffLine[]): DiffRow[] {
   const rows: DiffRow[] = [];
   let removed: DiffLine[] = [];
@@ -34,7 +34,7 @@ export interface Folder {
   files: DiffFile[];
 }
 
-/** Changed files by their folder, in order. */
+/** The changed files by folder, in alphabetical order. */
 export function foldersOf(files: readonly DiffFile[]): Folder[] {
   const folders = new Map<string, DiffFile[]>();
   for (const file of files) {

@@ -3,7 +3,7 @@ import { languageOf, type Token } from "../lib/code-tokens.ts";
 import { useMarkdown } from "../lib/use-markdown.ts";
 import type { DiffFile, DiffLine } from "./diff.ts";
 
-/** The lines of files in their language's colours, as soon as those are known. */
+/** The highlighted lines of files, as soon as they are available. */
 export function useColours(files: () => readonly DiffFile[]): ShallowRef<ReadonlyMap<DiffLine, readonly Token[]>> {
   const markdown = useMarkdown();
   const colours = shallowRef<ReadonlyMap<DiffLine, readonly Token[]>>(new Map());
@@ -14,7 +14,7 @@ export function useColours(files: () => readonly DiffFile[]): ShallowRef<Readonl
       for (const file of wanted) {
         const language = languageOf(file.path);
         if (language === undefined) continue;
-        // What was and what is are read apart, so that a comment that was opened on one side does not run into the other.
+        // Each side is highlighted separately, so that a comment opened on one side does not affect the other.
         for (const kind of ["removed", "added"] as const) {
           const side = file.lines.filter((line) => line.kind === "same" || line.kind === kind);
           const coloured = await markdown.colour(side.map(({ text }) => text).join("\n"), language);

@@ -7,7 +7,7 @@ import GalleryView from "./GalleryView.vue";
 import "../style.css";
 import "../style/gallery.css";
 
-/** Every component in each of its states on one page, without a daemon: `npm run page:gallery`. */
+/** Shows every component in all its states on one page, without a daemon: `npm run page:gallery`. */
 const startWorker = () => new Worker(new URL("../lib/markdown-worker.ts", import.meta.url), { type: "module" });
 createApp(GalleryView)
   .provide(IO, createIo())

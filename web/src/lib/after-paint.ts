@@ -1,7 +1,7 @@
-/** How long a tab that draws nothing, as a hidden one does, is waited for. */
+/** The longest wait for a tab that does not paint, such as a hidden one. */
 const AT_MOST_MS = 300;
 
-/** Resolves when what stands in the page now has been drawn. */
+/** Resolves after the page's current content has been painted. */
 export function afterPaint(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, AT_MOST_MS);

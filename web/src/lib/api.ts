@@ -1,7 +1,7 @@
 import type { Attachment } from "../../../src/protocol/messages.ts";
 import { keyHeader } from "./session-key.ts";
 
-/** What the daemon said when it did not do what was asked. */
+/** The daemon's error response. */
 export class Refused extends Error {
   override readonly name = "Refused";
   readonly status: number;
@@ -11,14 +11,17 @@ export class Refused extends Error {
   }
 }
 
+/** Dispatched on the window when the daemon no longer accepts the session. */
+export const SESSION_ENDED = "io.sessionended";
+
 export interface RequestOptions {
   signal?: AbortSignal;
   headers?: Record<string, string>;
-  /** Is shown the answer's headers. */
+  /** Receives the response's headers. */
   onHeaders?: (headers: Headers) => void;
 }
 
-/** One request to the daemon that served this page. */
+/** Sends one request to the daemon that served this page. */
 export async function request<T>(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<T> {
   const { signal, headers, onHeaders } = options;
   const json = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -32,25 +35,36 @@ export async function request<T>(method: string, path: string, body?: unknown, o
     throw new Refused(0, "The daemon does not answer. The page tries again by itself.");
   });
   const answer: unknown = await response.json().catch(() => undefined);
-  if (!response.ok) throw new Refused(response.status, wordsOf(answer) ?? `The daemon answered ${response.status}.`);
+  // A refused sign-in is not the end of a session.
+  if (!response.ok) throw path === "/api/login" ? refusal(response, answer) : noticed(refusal(response, answer));
   onHeaders?.(response.headers);
   return answer as T;
 }
 
-/** Sends a file as it is. */
+/** Uploads a file's raw bytes. */
 export async function upload(file: Blob, name: string): Promise<Attachment> {
   const headers = { ...keyHeader(), "content-type": "application/octet-stream", "x-filename": encodeURIComponent(name) };
   const response = await fetch("/api/files", { method: "POST", body: file, headers }).catch(unreachable);
   const answer: unknown = await response.json().catch(() => undefined);
-  if (!response.ok) throw new Refused(response.status, wordsOf(answer) ?? `The daemon answered ${response.status}.`);
+  if (!response.ok) throw noticed(refusal(response, answer));
   return answer as Attachment;
 }
 
-/** The bytes at an address. */
+/** Downloads a file's bytes. */
 export async function download(path: string): Promise<Blob> {
   const response = await fetch(path, { headers: keyHeader() }).catch(unreachable);
-  if (!response.ok) throw new Refused(response.status, "This file is gone.");
+  if (!response.ok) throw noticed(new Refused(response.status, "This file is gone."));
   return response.blob();
+}
+
+const refusal = ({ status }: Response, answer: unknown) =>
+  new Refused(status, wordsOf(answer) ?? `The daemon answered ${status}.`);
+
+/** Tells the whole page that the session has ended, whichever part sent the request, so that it offers to sign in again. */
+function noticed(refused: Refused): Refused {
+  if (refused.status !== 401) return refused;
+  globalThis.dispatchEvent?.(new CustomEvent(SESSION_ENDED));
+  return new Refused(401, "Your session had ended. Try that again.");
 }
 
 const unreachable = (): never => {
@@ -61,7 +75,7 @@ export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   request<T>("GET", path, undefined, signal ? { signal } : {});
 export const post = <T>(path: string, body: unknown = {}): Promise<T> => request<T>("POST", path, body);
 
-/** A path with every part of it encoded. */
+/** Builds an API path with every part encoded. */
 export const at = (...parts: string[]): string => `/api/${parts.map(encodeURIComponent).join("/")}`;
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

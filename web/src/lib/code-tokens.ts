@@ -1,9 +1,9 @@
-/** A piece of a line, with the class that colours it. */
+/** A piece of a line, with its highlighting class. */
 export type Token = readonly [text: string, kind: string];
 
 const ENTITIES: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" };
 
-/** Reads what the highlighter wrote as HTML back into pieces of text, line by line, so that no HTML is ever inserted. */
+/** Parses the highlighter's HTML back into pieces of text, line by line, so that no HTML is ever inserted. */
 export function readTokens(html: string): Token[][] {
   const lines: Token[][] = [[]];
   const open: string[] = [];
@@ -32,5 +32,5 @@ const LANGUAGES: Record<string, string> = {
   ...{ yml: "yaml", yaml: "yaml" },
 };
 
-/** The language of a file by its ending, if we colour it. */
+/** The language of a file by its extension, if it can be highlighted. */
 export const languageOf = (path: string): string | undefined => LANGUAGES[/\.(\w+)$/.exec(path)?.[1]?.toLowerCase() ?? ""];

@@ -1,4 +1,4 @@
-/** A line of a list in groups: the head of a group, or what stands in it. */
+/** A line of a grouped list: a group's heading or an item. */
 export type Grouped<T> = { head: string; many: number; item?: undefined } | { head?: undefined; many?: undefined; item: T };
 
 interface Dated {
@@ -9,7 +9,7 @@ interface Dated {
 const OPEN = new Set(["queued", "running"]);
 const AT_WORK = "At work";
 
-/** What is under way first, and below it what is over, day by day as it comes. */
+/** Active items first, then the finished ones grouped by day, in the given order. */
 export function byDay<T extends Dated>(items: readonly T[], now = new Date()): Grouped<T>[] {
   const groups = new Map<string, T[]>([[AT_WORK, []]]);
   for (const item of items) {

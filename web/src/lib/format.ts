@@ -1,4 +1,6 @@
-/** A time as somebody would say it: the minute for today, else the day. Not by the locale, which takes a browser long to load. */
+/**
+ * Formats a time the way people say it: without the day if it is today. Does not use the locale, which browsers load slowly.
+ */
 export function when(iso: string | null, now = new Date()): string {
   if (iso === null) return "";
   const time = new Date(iso);
@@ -20,7 +22,7 @@ export function duration(ms: number): string {
 export const between = (from: string | null, to: string | null, now = Date.now()): string =>
   from === null ? "" : duration((to === null ? now : Date.parse(to)) - Date.parse(from));
 
-/** Thousands as 1.2k, millions as 3.4M. */
+/** Formats thousands as 1.2k and millions as 3.4M. */
 export function count(value: number): string {
   if (value < 1_000) return String(value);
   if (value < 1_000_000) return `${trim(value / 1_000)}k`;
@@ -30,14 +32,14 @@ const trim = (value: number) => value.toFixed(value < 100 ? 1 : 0).replace(/\.0$
 
 export const whole = (value: number): string => value.toLocaleString("en");
 
-/** An amount of money; of little, as much as there is to be seen. */
+/** Formats an amount of money; small amounts get more decimals. */
 export const money = (value: number, currency: string): string =>
   value.toLocaleString("en", { style: "currency", currency, maximumFractionDigits: value > 0 && value < 0.1 ? 4 : 2 });
 
 export const tokensOf = ({ inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): number =>
   inputTokens + outputTokens;
 
-/** The first line of a text, cut. */
+/** The first line of a text, shortened. */
 export function firstLine(text: string, most = 120): string {
   const line = text.trim().split("\n", 1)[0] ?? "";
   return line.length <= most ? line : `${line.slice(0, most)}…`;

@@ -1,4 +1,4 @@
-/** A name for a conversation that has no words yet: the day and the minute, such as `nov18-0912`. */
+/** A name for a new conversation: the day and the minute, such as `nov18-0912`. */
 export function freshName(taken: readonly string[], now = new Date()): string {
   const [, month = "", day = ""] = now.toDateString().toLowerCase().split(" ");
   const name = `${month}${day}-${now.toTimeString().slice(0, 5).replace(":", "")}`;

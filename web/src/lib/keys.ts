@@ -3,7 +3,7 @@ export interface Key {
   does: string;
 }
 
-/** Every key of the page, as the list shows them. */
+/** All keyboard shortcuts, as the list shows them. */
 export const KEYS: readonly Key[] = [
   { keys: "Ctrl K or ⌘ K", does: "the palette: go anywhere, do anything" },
   { keys: "?", does: "this list" },
@@ -15,7 +15,7 @@ export const KEYS: readonly Key[] = [
   { keys: "Escape", does: "closes what is open; in the chat ends the turn" },
 ];
 
-/** Whether a key belongs to what one types into, or to an open dialog, and not to the page. */
+/** Whether a key belongs to a text field or an open dialog instead of the page. */
 export function isTaken({ target }: KeyboardEvent): boolean {
   if (document.querySelector("dialog[open]")) return true;
   return target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName));

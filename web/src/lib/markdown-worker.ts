@@ -1,7 +1,7 @@
 import { mayHoldMaths } from "./maths.ts";
 import { colourCode, renderMarkdown } from "./render-markdown.ts";
 
-/** Reads markdown and code away from the page's own thread; what comes back is not trusted yet. */
+/** Renders Markdown and code outside of the main thread. The result is still untrusted. */
 self.onmessage = async ({ data }: MessageEvent<{ id: number; text: string; language?: string }>) => {
   const { id, text, language } = data;
   const answer = (result: unknown) => self.postMessage({ id, result });

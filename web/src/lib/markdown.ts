@@ -3,14 +3,14 @@ import type { Token } from "./code-tokens.ts";
 
 const KEPT = 500;
 
-/** Markdown made into HTML that is safe to show: read in a worker, remembered, and cleaned here. Nothing is begun until `ready`. */
+/** Renders Markdown to safe HTML: parsed in a worker, cached, and sanitised here. Nothing starts before `ready`. */
 export function createMarkdown(startWorker: () => Worker, ready: Promise<void> = Promise.resolve()) {
   let cleaner: Promise<(html: string) => string> | undefined;
   const known = new Map<string, string>();
   const waiting = new Map<number, (result: unknown) => void>();
   let last = 0;
   let worker: Worker | undefined;
-  /** Only once there is something to read: until then it would be in the way of what one waits for. */
+  /** Starts the worker for the first text, since earlier it would slow down loading the page. */
   const started = (): Worker => {
     if (worker) return worker;
     worker = startWorker();
@@ -32,7 +32,7 @@ export function createMarkdown(startWorker: () => Worker, ready: Promise<void> =
     return cleaner;
   };
   return {
-    /** What is known already, so that it can be shown at once. */
+    /** The cached HTML, which can be shown at once. */
     known: (text: string): string | undefined => known.get(text),
     async render(text: string, { keep = true } = {}): Promise<string> {
       const before = known.get(text);
@@ -45,20 +45,20 @@ export function createMarkdown(startWorker: () => Worker, ready: Promise<void> =
       for (const oldest of [...known.keys()].slice(0, Math.max(0, known.size - KEPT))) known.delete(oldest);
       return html;
     },
-    /** A diagram as a picture; what draws it is loaded with the first one. */
+    /** Draws a diagram as a picture. The drawing code is loaded for the first one. */
     async diagram(text: string, dark: boolean): Promise<Picture> {
       await ready;
       diagrams ??= import("../diagrams/draw.ts").then(({ createDiagrams }) => createDiagrams(document.body));
       return (await diagrams).draw(text, dark);
     },
-    /** Code as coloured pieces, line by line; undefined for what is too long or in no language we know. */
+    /** Highlights code line by line; undefined if it is too long or its language is unknown. */
     async colour(text: string, language: string): Promise<Token[][] | undefined> {
       await ready;
       return ask({ text, language });
     },
   };
 }
-/** In HTML that was cleaned, text holds no tag, so these are the blocks of code themselves. */
+/** Sanitised HTML contains no literal tags in its text, so every match is a real code block. */
 const withCopyButtons = (html: string): string =>
   html
     .replaceAll("<pre", '<div class="code-block"><button type="button" class="copy-code">Copy</button><pre')

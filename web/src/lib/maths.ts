@@ -1,17 +1,17 @@
 import type createReader from "markdown-it";
 
-/** Turns TeX into MathML; undefined for what is none. */
+/** Converts TeX to MathML; undefined if it is not valid TeX. */
 export type Typeset = (tex: string, isBlock: boolean) => string | undefined;
 
-/** Longer formulas are shown as they are written: typesetting them could take for ever. */
+/** Longer formulas are shown as source, because typesetting them could take too long. */
 const MOST = 4_000;
 
-/** Whether there may be a formula in a text, so that what typesets them is loaded only then. */
+/** Whether a text may contain a formula, so that the typesetting code is loaded only when needed. */
 export const mayHoldMaths = (text: string): boolean => /\$\S|\$\$|\\\(|\\\[|```\s*math/.test(text);
 
 /**
- * Formulas between `$…$`, `$$…$$`, `\(…\)` and `\[…\]`, and in blocks called `math`. A single dollar counts only where it
- * embraces something closely and no letter or digit stands outside, so that prices and shell variables are left alone.
+ * Parses formulas between `$…$`, `$$…$$`, `\(…\)` and `\[…\]`, and in code blocks named `math`. Single dollars count only if
+ * there are no spaces just inside them and no letters or digits just outside, so prices and shell variables are left alone.
  */
 export function maths(markdownIt: ReturnType<typeof createReader>): void {
   markdownIt.inline.ruler.before("escape", "maths", (state, silent) => {

@@ -1,6 +1,6 @@
 import type { Notice } from "../../../src/protocol/news.ts";
 
-/** What this browser notifies of: nothing unless somebody asked for it here. */
+/** When this browser shows notifications: never, unless the user asked for them here. */
 export const NOTIFY = ["off", "urgent", "all"] as const;
 export type Notify = (typeof NOTIFY)[number];
 const KEY = "io.notify";
@@ -12,7 +12,7 @@ export function currentNotify(): Notify {
   return canNotify() && Notification.permission === "granted" ? kept : "off";
 }
 
-/** Keeps the choice; the browser asks the person if it has not yet. Answers with what holds then. */
+/** Saves the choice; the browser asks for permission if necessary. Returns the setting that now applies. */
 export async function chooseNotify(wanted: Notify): Promise<Notify> {
   if (wanted !== "off" && (await Notification.requestPermission()) !== "granted") return currentNotify();
   localStorage.setItem(KEY, wanted);
@@ -23,13 +23,15 @@ const TITLES: Record<Notice["kind"], string> = {
   ...{ reply: "IO has news", approval: "IO waits for you", reminder: "IO still waits for you", news: "IO" },
 };
 
-/** Whether a piece of news is worth a notification: by its level, and only while nobody looks at the page. */
+/** Whether to notify the user: depends on the notice's level, and only happens while the page does not have the focus. */
 export function isNotified({ level }: Pick<Notice, "level">, notify: Notify, isLookedAt: boolean): boolean {
   if (isLookedAt || notify === "off" || level === "silent") return false;
   return notify === "all" || level === "urgent";
 }
 
-/** Shows a piece of news; one about the same thing takes its place in other windows too. `open` is called when it is clicked. */
+/**
+ * Shows a notification, which replaces an earlier one about the same thing, also in other windows. `open` is called on a click.
+ */
 export function notify(notice: Notice, open: (path: string) => void): void {
   if (!isNotified(notice, currentNotify(), document.hasFocus())) return;
   const { kind, about, conversation, text, level } = notice;

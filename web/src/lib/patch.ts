@@ -1,6 +1,6 @@
 /**
- * Makes the children of one node like those of another and touches only what differs, so that what a reader looks at, has
- * selected or has scrolled stays as it is while text grows.
+ * Makes one node's children match another's and changes only what differs, so that the reader's view, selection and scroll
+ * position are preserved while text grows.
  */
 export function patchChildren(shown: Node, wanted: Node): void {
   const now = [...shown.childNodes];
@@ -19,7 +19,7 @@ export function patchChildren(shown: Node, wanted: Node): void {
 const isSameKind = (a: Node, b: Node): boolean =>
   a instanceof Element && b instanceof Element && a.tagName === b.tagName && a.cloneNode(false).isEqualNode(b.cloneNode(false));
 
-/** The text without the beginning of a table or of a row that is still on its way: it would be drawn as something else. */
+/** Leaves out an incomplete table or row at the end of the text, which would be rendered as something else. */
 export function withoutUnfinishedRow(text: string): string {
   const start = text.lastIndexOf("\n\n") + 1;
   const block = text.slice(start).replace(/^\n/, "");

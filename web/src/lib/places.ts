@@ -4,7 +4,7 @@ import type { Squad, Task } from "../../../src/protocol/squads.ts";
 import { at, get } from "./api.ts";
 import { firstLine } from "./format.ts";
 
-/** Somewhere to go, or something to do. */
+/** A place to go to, or an action. */
 export interface Place {
   kind: string;
   words: string;
@@ -15,28 +15,32 @@ export interface Place {
 const VIEWS = ["Inbox", "Chat", "Squads", "Tasks", "Runs", "Wiki", "Skills", "Usage", "Settings"];
 export const viewPlaces = (): Place[] => VIEWS.map((name) => ({ kind: "view", words: name, to: `/${name.toLowerCase()}` }));
 
+interface Talk {
+  name: string;
+  title: string | null;
+}
+const talkPlace = ({ name, title }: Talk): Place => ({
+  ...{ kind: "conversation", words: title === null ? name : `${title} (${name})`, to: `/chat/${name}` },
+});
+
 const list = <T>(path: string): Promise<T[]> =>
   get<{ items: T[] }>(path).then(
     ({ items }) => items,
-    // One list that does not come does not keep the others from being shown.
+    // If one list fails to load, the others are still shown.
     () => [],
   );
 
-/** Everything with a name, of which there are few enough to be listed. */
+/** Everything with a name, as far as there are few enough to list them all. */
 export async function namedPlaces(): Promise<Place[]> {
   const [talks, squads, tasks, runs, skills] = await Promise.all([
-    list<{ name: string; title: string | null }>("/api/conversations?limit=100"),
+    list<Talk>("/api/conversations?limit=100"),
     list<Squad>("/api/squads"),
     list<Task>("/api/tasks?limit=100"),
     list<RunSummary>("/api/runs?limit=100"),
     list<{ slug: string; name: string }>("/api/skills"),
   ]);
   return [
-    ...talks.map(({ name, title }) => ({
-      kind: "conversation",
-      words: title === null ? name : `${title} (${name})`,
-      to: `/chat/${name}`,
-    })),
+    ...talks.map(talkPlace),
     ...squads.map(({ name, slug }) => ({ kind: "squad", words: name, to: `/squads/${slug}` })),
     ...tasks.map(({ id, description }) => ({ kind: "task", words: firstLine(description, 80), to: `/tasks/${id}` })),
     ...runs.map(({ id, issue }) => ({ kind: "run", words: firstLine(issue, 80), to: `/runs/${id}` })),
@@ -44,16 +48,18 @@ export async function namedPlaces(): Promise<Place[]> {
   ];
 }
 
-/** Pages and messages that hold the words, and files of a conversation's project, which are named in its field. */
+/** Conversations, pages and messages that contain the words, and files of a conversation's project, which are mentioned in its field. */
 export async function foundPlaces(words: string, talk: string): Promise<Place[]> {
   const q = encodeURIComponent(words);
-  const [pages, messages, files] = await Promise.all([
+  const [talks, pages, messages, files] = await Promise.all([
+    list<Talk>(`/api/conversations?limit=8&q=${q}`),
     list<{ path: string; title: string }>(`/api/wiki/search?limit=8&q=${q}`),
     list<MessageHit>(`/api/conversations/search?limit=8&q=${q}`),
     list<{ path: string }>(`${at("conversations", talk)}/files?limit=8&q=${q}`),
   ]);
   const short = (path: string) => path.replace(/^pages\//, "").replace(/\.md$/, "");
   return [
+    ...talks.map(talkPlace),
     ...pages.map(({ path, title }) => ({ kind: "page", words: title, to: `/wiki/${short(path)}` })),
     ...messages.map(({ id, conversation, snippet }) => ({ kind: "message", words: snippet, to: `/chat/${conversation}#${id}` })),
     ...files.map(({ path }) => ({ kind: "file", words: path, to: `/chat/${talk}?mention=${encodeURIComponent(path)}` })),

@@ -1,2 +1,2 @@
-/** A count with its noun: `1 call`, `3 calls`. */
+/** A count with its noun, such as `1 call` or `3 calls`. */
 export const plural = (count: number, noun: string): string => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;

@@ -22,7 +22,7 @@ import { maths, type Typeset } from "./maths.ts";
 const LANGUAGES = { bash, c, cpp, css, diff, go, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
-/** Longer code is shown as it is: colouring it would take longer than reading it. */
+/** Longer code is not highlighted, because that would take too long. */
 const MOST_COLOURED = 60_000;
 
 const markdownIt = MarkdownIt({
@@ -42,7 +42,7 @@ markdownIt.core.ruler.push("task boxes", ({ tokens }) => {
     if (text && box !== undefined && tokens[index - 2]?.type === "list_item_open") text.content = box + text.content.slice(4);
   }
 });
-// Nothing is loaded from elsewhere: an image is told, with where it lies.
+// Images are never loaded: an image becomes a link to its source.
 markdownIt.renderer.rules.image = (tokens, index) => {
   const token = tokens[index];
   const safe = markdownIt.utils.escapeHtml;
@@ -51,10 +51,10 @@ markdownIt.renderer.rules.image = (tokens, index) => {
   return `<a href="${safe(source)}">${safe(words)}</a>`;
 };
 
-/** `typeset` draws formulas; without it they are shown as they are written. */
+/** Renders Markdown. `typeset` converts formulas; without it, they are shown as source. */
 export const renderMarkdown = (text: string, typeset?: Typeset): string => markdownIt.render(text, { typeset });
 
-/** Code in the colours of its language, line by line; undefined for what is too long. */
+/** Highlights code line by line; undefined if it is too long or its language is unknown. */
 export const colourCode = (code: string, language: string): Token[][] | undefined =>
   code.length <= MOST_COLOURED && hljs.getLanguage(language)
     ? readTokens(hljs.highlight(code, { language, ignoreIllegals: true }).value)

@@ -1,15 +1,15 @@
 import { type Component, defineComponent, h, type InjectionKey, inject, shallowReactive } from "vue";
 
-/** One kind of place: which addresses are such, what it is called, and what shows it. */
+/** A kind of view: its addresses, its title and its component. */
 export interface Route {
   path: RegExp;
   title: string;
-  /** Comes at once where it is part of the first file, else when somebody goes there. */
+  /** A component of the first bundle, or a function that loads one on demand. */
   view: Component | (() => Promise<{ default: Component }>);
   isLazy?: boolean;
 }
 
-/** Where the page is: what the address says, and what shows it once that is there. */
+/** The current place: the parsed address, and its component once that is loaded. */
 export interface Place {
   path: string;
   fullPath: string;
@@ -23,7 +23,7 @@ const RETRY_MS = 2_000;
 const Unreachable = defineComponent({
   setup: () => () =>
     h("div", { class: "empty" }, [
-      h("p", "The daemon does not answer."),
+      h("h1", { class: "says" }, "The daemon does not answer."),
       h("p", { class: "faint" }, ["This view comes as soon as it is back. In a terminal: ", h("code", "io start")]),
     ]),
 });
@@ -31,7 +31,7 @@ const Unreachable = defineComponent({
 const Missing = defineComponent({
   setup: () => () =>
     h("div", { class: "empty" }, [
-      h("p", { role: "alert" }, "A part of the page could not be loaded."),
+      h("p", { class: "says", role: "alert" }, "A part of the page could not be loaded."),
       h("p", { class: "faint" }, ["If it stays so, in a terminal: ", h("code", "io restart")]),
       h("button", { type: "button", onClick: () => location.reload() }, "Reload"),
     ]),
@@ -39,21 +39,29 @@ const Missing = defineComponent({
 
 const RELOADED = "io.reloaded";
 const SOON_MS = 60_000;
-/** A page that was loaded anew for its files a moment ago already has the newest: doing so again would never end. */
+/** Prevents an endless loop: a page that was reloaded for new files a moment ago already has the latest ones. */
 function mayReload(): boolean {
   const isFresh = Date.now() - Number(sessionStorage.getItem(RELOADED)) < SOON_MS;
   if (!isFresh) sessionStorage.setItem(RELOADED, String(Date.now()));
   return !isFresh;
 }
 
-/** Every place has an address. Small on purpose: before the first word can be read, all of this has run. */
+/** Maps addresses to views. Small on purpose, because all of this runs before the page shows anything. */
 export function createRouter(routes: readonly Route[], redirects: Readonly<Record<string, string>>) {
   const place = shallowReactive<Place>({ path: "", fullPath: "", hash: "", query: {}, params: {}, view: undefined });
   let latest = 0;
   let title = "IO";
   let waiting = 0;
+  /** What the view says its place is called, for as long as it is there. */
+  let called: { address: string; name: string } | undefined;
   const showTitle = () => {
     document.title = waiting > 0 ? `(${waiting}) ${title}` : title;
+  };
+  const retitle = (found: Route) => {
+    const address = addressOf(place);
+    const name = called?.address === `${found.title} ${address}` ? called.name : address;
+    title = [name, found.title, "IO"].filter((part) => part !== undefined && part !== "").join(" · ");
+    showTitle();
   };
 
   async function enter(url: URL): Promise<void> {
@@ -71,12 +79,12 @@ export function createRouter(routes: readonly Route[], redirects: Readonly<Recor
           () => false,
         );
         if (mine !== latest) return;
-        // The daemon is another version by now and has other files: its own page knows them.
+        // The daemon now has another version with other files, so load its page.
         if (isThere && mayReload()) {
           location.assign(url);
           return;
         }
-        // Without a daemon the browser would only show a page of its own.
+        // Without a daemon, a reload would only show the browser's error page.
         if (!isThere) setTimeout(() => mine === latest && void enter(url), RETRY_MS);
         view = isThere ? Missing : Unreachable;
       }
@@ -88,9 +96,7 @@ export function createRouter(routes: readonly Route[], redirects: Readonly<Recor
       ...{ path: url.pathname, fullPath: url.pathname + url.search + url.hash, hash: url.hash },
       ...{ query: Object.fromEntries(url.searchParams), params, view },
     });
-    const name = params.conversation ?? params.slug ?? params.id ?? params.path;
-    title = [name, found.title, "IO"].filter((part) => part !== undefined && part !== "").join(" · ");
-    showTitle();
+    retitle(found);
   }
   const here = () => {
     const to = redirects[location.pathname];
@@ -102,10 +108,17 @@ export function createRouter(routes: readonly Route[], redirects: Readonly<Recor
 
   return {
     place,
-    /** How much waits for a person stands before the title. */
+    /** Shows the number of things waiting for the user in front of the title. */
     showWaiting(count: number): void {
       waiting = count;
       showTitle();
+    },
+    /** What the title calls this place instead of its address, once the view knows it. */
+    showName(name: string): void {
+      const found = routes.find(({ path }) => path.test(place.path));
+      if (!found) return;
+      called = { address: `${found.title} ${addressOf(place)}`, name };
+      retitle(found);
     },
     push(to: string): Promise<void> {
       const url = new URL(to, location.href);
@@ -127,7 +140,7 @@ export function useRouter(): Router {
 }
 export const useRoute = (): Readonly<Place> => useRouter().place;
 
-/** A link inside the page; with a key held down, or into another window, it is the browser's. */
+/** A link inside the page. Clicks with a modifier key or another mouse button are left to the browser. */
 export const RouterLink = defineComponent({
   props: { to: { type: String, required: true } },
   setup(props, { slots }) {
@@ -143,7 +156,10 @@ export const RouterLink = defineComponent({
   },
 });
 
-/** An address may hold what is no encoding of anything. */
+/** The name in the address of what a view shows. */
+const addressOf = ({ params: { conversation, slug, id, path } }: Place) => conversation ?? slug ?? id ?? path;
+
+/** An address may contain an invalid percent-encoding. */
 function decoded(value: string | undefined): string | undefined {
   try {
     return value === undefined ? undefined : decodeURIComponent(value);

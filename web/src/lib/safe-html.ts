@@ -3,7 +3,7 @@ import DOMPurify from "dompurify";
 const TAGS = "p br hr h1 h2 h3 h4 h5 h6 strong em s del code pre blockquote ul ol li table thead tbody tr th td a span".split(
   " ",
 );
-/** Formulas: what draws, and nothing that links, acts or holds HTML. */
+/** The tags of formulas: only those that draw, none that link, act or contain HTML. */
 const MATHS =
   "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot mstyle merror mpadded mphantom msub msup msubsup munder mover munderover mmultiscripts mprescripts mtable mtr mtd menclose".split(
     " ",
@@ -12,10 +12,10 @@ const MATHS_ATTRIBUTES =
   "display displaystyle scriptlevel mathvariant stretchy symmetric fence separator largeop movablelimits accent accentunder form lspace rspace minsize maxsize linethickness width height depth voffset notation columnalign rowspan columnspan".split(
     " ",
   );
-/** Links lead to web pages, mail, or another place of this page. */
+/** Links may lead to web pages, mail addresses or relative addresses. */
 const ADDRESS = /^(?:https?:|mailto:|[^a-z]|[a-z+.-]+(?:[^a-z+.\-:]|$))/i;
 
-/** Takes everything out of rendered markdown that is not plain text with marks; links say where they go. */
+/** Removes everything from rendered Markdown except formatted text. External links show their target. */
 export function createSanitizer(): (html: string) => string {
   const purify = DOMPurify(window);
   purify.addHook("afterSanitizeAttributes", (node) => {

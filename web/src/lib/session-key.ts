@@ -1,4 +1,4 @@
-/** Storage is kept apart by port, as cookies are not: no page that another program serves on this host can read the key. */
+/** Unlike cookies, storage is separated by port, so a page that another program serves on this host cannot read the key. */
 const NAME = "io_key";
 
 interface KeyStorage {
@@ -12,7 +12,7 @@ export const keepKey = (key: string): void => storage()?.setItem(NAME, key);
 export const forgetKey = (): void => storage()?.removeItem(NAME);
 export const hasKey = (): boolean => typeof storage()?.getItem(NAME) === "string";
 
-/** What proves, together with the cookie, that a request is this page's. */
+/** The header that proves, together with the cookie, that a request comes from this page. */
 export function keyHeader(): Record<string, string> {
   const key = storage()?.getItem(NAME);
   return typeof key === "string" ? { "io-key": key } : {};

@@ -2,7 +2,7 @@ export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 const YEAR_S = 365 * 24 * 60 * 60;
 
-/** The daemon marks the page with the theme that was chosen before, so that it is right from the first moment on. */
+/** The saved theme, which the daemon puts into the page so that it is right from the start. */
 export function currentTheme(): Theme {
   return THEMES.find((theme) => theme === document.documentElement.dataset.theme) ?? "system";
 }

@@ -1,14 +1,17 @@
 import temml from "temml";
 import type { Typeset } from "./maths.ts";
 
-/** What the library makes of a formula, before it is text. */
+/** A node of the library's output, before it becomes text. */
 interface Part {
   style?: Record<string, string>;
   children?: Part[];
   toMarkup(): string;
 }
 
-/** TeX as MathML, which browsers draw themselves: no fonts and no styles to load. Commands that link or load are refused. */
+/**
+ * Converts TeX to MathML, which browsers render themselves, without fonts or styles to load. Commands that link or load are
+ * refused.
+ */
 export const typeset: Typeset = (tex, isBlock) => {
   try {
     const options = {
@@ -21,12 +24,12 @@ export const typeset: Typeset = (tex, isBlock) => {
     const tree = temml.__renderToMathMLTree(tex, options) as Part;
     return withoutStyles(tree).toMarkup();
   } catch {
-    // What is no TeX is shown as it was written.
+    // Invalid TeX is shown as source.
     return undefined;
   }
 };
 
-/** The page allows no inline style. */
+/** Removes inline styles, which the page does not allow. */
 function withoutStyles(part: Part): Part {
   if (part.style) part.style = {};
   for (const child of part.children ?? []) withoutStyles(child);

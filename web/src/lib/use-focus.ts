@@ -1,6 +1,6 @@
 import { nextTick, onBeforeUnmount, onMounted, type ShallowRef } from "vue";
 
-/** What opens in place takes the focus, and gives it back to where it was when it closes. */
+/** Focuses the first element of something that opens in place, and restores the focus when it closes. */
 export function useFocus(first: Readonly<ShallowRef<HTMLElement | null>>): void {
   let before: Element | null = null;
   onMounted(() => {

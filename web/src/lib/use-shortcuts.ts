@@ -3,16 +3,18 @@ import { isTaken } from "./keys.ts";
 import { useRouter } from "./router.ts";
 
 const GO: Record<string, string> = { i: "/inbox", c: "/chat/main", s: "/squads", t: "/tasks", r: "/runs", w: "/wiki" };
-/** How long after `g` the other key may come. */
+/** How long after `g` the second key may follow. */
 const TOGETHER_MS = 1_500;
 
-/** The keys that work in every view, and which of the two dialogs they have opened. */
+/** The shortcuts that work in every view, and which of their two dialogs is open. */
 export function useShortcuts() {
   const router = useRouter();
   const opened = ref<"palette" | "keys">();
   let went = Number.NEGATIVE_INFINITY;
 
   function press(event: KeyboardEvent): void {
+    // A confirmation must be answered first.
+    if (document.querySelector("[role=alertdialog]")) return;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
       opened.value = opened.value === "palette" ? undefined : "palette";

@@ -3,30 +3,30 @@ import type { Message, MessageProgress, ToolUse } from "../../../src/protocol/me
 import { formatRetry } from "../../../src/protocol/shown-state.ts";
 import { addToolNews } from "../../../src/protocol/tool-news.ts";
 
-/** A message with what is heard of its turn while it runs. */
+/** A message, with the events of its turn while it is running. */
 export interface Entry {
-  /** Another object whenever something of it has changed. */
+  /** Replaced by a new object whenever something in it changes. */
   message: Message;
-  /** What it has said so far. */
+  /** The reply so far. */
   text: string;
   tools: ToolUse[];
-  /** The last try at the model that came to nothing, until something is heard again. */
+  /** The model's last failed attempt, until the turn makes progress again. */
   retry?: string | undefined;
-  /** The last event that is part of the above. */
+  /** The ID of the last event included in this entry. */
   upTo: number;
-  /** Whether everything said before this page was opened is known. */
+  /** Whether everything said before this page was opened is loaded. */
   whole: boolean;
 }
 
 const RANK: Record<Message["status"], number> = { queued: 0, running: 1, done: 2, failed: 2, cancelled: 2 };
 
 /**
- * The messages of one conversation, from lists and from news. News is never undone by a list that was asked for before it:
- * a message only ever goes forward.
+ * The messages of one conversation, from lists and events. A list requested before an event never undoes it: a message's status
+ * only moves forward.
  */
 export function createConversation(name: string, now: () => Date = () => new Date()) {
   const entries = new Map<string, Entry>();
-  /** News of turns whose beginning is still being asked for. */
+  /** Events of turns whose earlier progress is still being loaded. */
   const waiting = new Map<string, Event[]>();
 
   const put = (message: Message): Entry => {
@@ -56,7 +56,7 @@ export function createConversation(name: string, now: () => Date = () => new Dat
     load: (messages: readonly Message[]): void => {
       for (const message of messages) put(message);
     },
-    /** Adds what was said before this page was there. */
+    /** Adds what was said before this page was opened. */
     catchUp({ id, text, tools, upTo }: MessageProgress): void {
       const entry = entries.get(id);
       if (!entry || entry.message.finishedAt !== null || entry.whole) return;
@@ -65,7 +65,7 @@ export function createConversation(name: string, now: () => Date = () => new Dat
       Object.assign(entry, { text, tools, upTo, whole: true });
       for (const event of later) this.apply(event);
     },
-    /** True if the event was about this conversation. */
+    /** Returns true if the event was about this conversation. */
     apply(event: Event): boolean {
       switch (event.type) {
         case "message.queued": {
@@ -127,7 +127,7 @@ export function createConversation(name: string, now: () => Date = () => new Dat
       }
     },
     find: (id: string): Entry | undefined => entries.get(id),
-    /** The oldest first. */
+    /** Oldest first. */
     list: (): Entry[] =>
       [...entries.values()].sort((a, b) =>
         a.message.createdAt < b.message.createdAt ? -1 : a.message.createdAt > b.message.createdAt ? 1 : 0,

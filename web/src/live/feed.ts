@@ -4,32 +4,32 @@ import { createReader } from "./sse.ts";
 export type Connection = "connecting" | "connected" | "reconnecting" | "refused";
 
 export interface FeedDeps {
-  /** Opens the stream after an event, or from now on. */
+  /** Opens the event stream after the given event, or from now on. */
   open: (lastId: number | undefined, signal: AbortSignal) => Promise<Response>;
   onState: (state: Connection) => void;
   onEvent: (event: Event) => void;
-  /** The last event that is known already; without it, news begins now. */
+  /** The ID of the last event already known. If missing, the stream starts now. */
   after?: number | undefined;
-  /** How long nothing may be heard: the daemon says something every 15 seconds. */
+  /** After this long without data, the stream counts as lost. The daemon sends something every 15 seconds. */
   silenceMs?: number;
   firstWaitMs?: number;
   longestWaitMs?: number;
 }
 
 export interface Feed {
-  /** Tries again now, where it waits. */
+  /** Ends a wait and reconnects now. */
   hurry(): void;
   close(): void;
 }
 
-/** The one stream of news: it comes back by itself after a loss, and goes on where it was. */
+/** The page's only event stream. It reconnects after a loss and continues where it stopped. */
 export function openFeed(deps: FeedDeps): Feed {
   const { open, onState, onEvent, after, silenceMs = 40_000, firstWaitMs = 250, longestWaitMs = 4_000 } = deps;
   const ended = new AbortController();
   let lastId = after;
   let hurry: () => void = () => {};
 
-  /** Reads one stream to its end, however it ends. True if the daemon answered at all. */
+  /** Reads one stream until it ends. Returns whether the daemon closed it (`served`), refused it, or it was lost. */
   async function follow(): Promise<"lost" | "refused" | "served"> {
     const watch = new AbortController();
     let timer = setTimeout(() => watch.abort(), silenceMs);
@@ -54,7 +54,7 @@ export function openFeed(deps: FeedDeps): Feed {
         }
       }
     } catch {
-      // A stream ends by an error when the daemon does; it is opened again.
+      // The stream fails when the daemon stops; it is opened again.
       return "lost";
     } finally {
       clearTimeout(timer);

@@ -6,14 +6,14 @@ import { messageOf, Refused } from "../lib/api.ts";
 export interface Loaded<T> {
   data: ShallowRef<T | undefined>;
   error: ShallowRef<string | undefined>;
-  /** Whether the daemon said that there is no such thing. */
+  /** Whether the daemon said that this does not exist. */
   isGone: ShallowRef<boolean>;
   reload(): Promise<void>;
 }
 
 /**
- * What a view shows, asked for at once and again whenever news of these types comes. An answer that is overtaken by a later
- * question is thrown away.
+ * Loads a view's data at once, and again after events of these types. An outdated response that arrives after a newer one is
+ * dropped.
  */
 export function useLoaded<T>(
   load: () => Promise<T>,
@@ -26,7 +26,7 @@ export function useLoaded<T>(
     on?: readonly EventType[];
     of?: (data: unknown) => boolean;
     again?: () => unknown;
-    /** Nothing is asked before this is true. */
+    /** Nothing is loaded before this returns true. */
     ready?: () => boolean;
   } = {},
 ): Loaded<T> {

@@ -9,8 +9,8 @@ interface Page<T> {
 }
 
 /**
- * A list that comes in pages, the newest first, and grows as one scrolls. News brings the first page again; what is in it
- * takes the place of what was known, and everything else stays.
+ * A list loaded page by page while scrolling, newest first. Events reload the first page, whose items replace the known ones;
+ * all others stay.
  */
 export function usePages<T>(address: () => string, keyOf: (item: T) => string, { on }: { on: readonly EventType[] }) {
   const io = useIo();
@@ -55,7 +55,7 @@ export function usePages<T>(address: () => string, keyOf: (item: T) => string, {
   return {
     items,
     error,
-    /** Begins anew, as after a change of the filter. */
+    /** Starts again, for example after the filter has changed. */
     reset(): void {
       items.value = undefined;
       next = undefined;

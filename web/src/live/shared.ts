@@ -11,19 +11,35 @@ import { useLoaded } from "./load.ts";
 
 interface List<T> {
   items: T[];
+  next?: string;
 }
+const FIRST_TALKS = 50;
 const RECENT_MS = 2 * 86_400_000;
-/** Failed runs that were put aside in this browser. */
+/** The storage key of the failed runs that the user dismissed in this browser. */
 const ASIDE = "io.aside";
 
-/** What stands around every view: conversations, running work, and what waits for a person. */
+/** The data around every view: conversations, running work, and what waits for the user. */
 export function createShared() {
   const io = useIo();
   const ready = () => io.settled.value;
-  const conversations = useLoaded(() => get<List<ConversationInfo>>("/api/conversations?limit=50"), {
-    on: ["message.queued", "message.started", "message.finished", "conversation.changed", "conversation.deleted"],
-    ready,
-  });
+  /** How many pages of conversations are shown: there may be hundreds, which few ever want to see. */
+  const pages = ref(1);
+  const conversations = useLoaded(
+    async () => {
+      const items: ConversationInfo[] = [];
+      let next: string | undefined;
+      for (let page = 0; page < pages.value; page += 1) {
+        const size = page === 0 ? FIRST_TALKS : 200;
+        const before = next === undefined ? "" : `&before=${encodeURIComponent(next)}`;
+        const answer = await get<List<ConversationInfo>>(`/api/conversations?limit=${size}${before}`);
+        items.push(...answer.items);
+        next = answer.next;
+        if (next === undefined) break;
+      }
+      return { items, next };
+    },
+    { on: ["message.queued", "message.started", "message.finished", "conversation.changed", "conversation.deleted"], ready },
+  );
   const tasks = useLoaded(() => get<List<Task>>("/api/tasks?status=running&limit=20"), {
     on: ["task.queued", "task.started", "task.finished"],
     ready,
@@ -34,7 +50,7 @@ export function createShared() {
     on: ["approval.asked", "approval.decided"],
     ready,
   });
-  /** Gone before the list says so. */
+  /** Decided approvals, which are hidden before the list is updated. */
   const decided = ref(new Set<string>());
   io.on(["approval.decided"], ({ data }) => void decided.value.add(data.id));
   const aside = ref(new Set<string>());
@@ -56,9 +72,17 @@ export function createShared() {
   });
 
   return {
-    /** What was typed and may hold secrets: it is kept as long as the page is open, and nowhere else. */
+    /** Typed text that may contain secrets. It is kept in memory only, while the page is open. */
     typed: new Map<string, string>(),
     conversations: computed(() => conversations.data.value?.items ?? []),
+    /** Whether there are more conversations than these. */
+    hasMoreConversations: computed(() => conversations.data.value?.next !== undefined),
+    async moreConversations(): Promise<void> {
+      pages.value += 1;
+      await conversations.reload();
+    },
+    /** What a conversation is called, where that is known. */
+    titleOf: (name: string): string => conversations.data.value?.items.find((each) => each.name === name)?.title ?? name,
     running: computed(() => ({
       tasks: (tasks.data.value?.items ?? []).filter(({ status }) => status === "running"),
       runs: (runs.data.value?.items ?? []).filter(({ status }) => status === "running"),
@@ -66,7 +90,7 @@ export function createShared() {
     approvals: waiting,
     plans: asking,
     failed,
-    /** Whether it is known what waits. */
+    /** Whether everything that may wait for the user is loaded. */
     isKnown: computed(
       () => approvals.data.value !== undefined && plans.data.value !== undefined && runs.data.value !== undefined,
     ),

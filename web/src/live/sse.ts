@@ -1,11 +1,11 @@
-/** One event of a stream; `name` is empty for a block that only says how far the stream is. */
+/** One event of a stream. `name` is empty for a block that only reports the position in the stream. */
 export interface Sent {
   id: number | undefined;
   name: string;
   data: string;
 }
 
-/** Reads Server-Sent Events from pieces that may end anywhere. */
+/** Parses server-sent events from chunks that may end anywhere. */
 export function createReader(): (piece: string) => Sent[] {
   let rest = "";
   return (piece) => {

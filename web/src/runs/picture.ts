@@ -8,11 +8,11 @@ export interface Node {
   title: string;
   detail: string;
   shown: ShownState;
-  /** How often it went round. */
+  /** How many reviews the loop has had. */
   rounds: number;
-  /** An approval of a tree that is no longer what stands. */
+  /** Whether the approval is of a tree that has changed since. */
   voided: boolean;
-  /** The step to open for it. */
+  /** The step that a click opens. */
   step: string | undefined;
   x: number;
   y: number;
@@ -34,15 +34,15 @@ const GAP = { x: 24, y: 8 };
 const MARGIN = 4;
 
 /**
- * The pipeline as it is: phases side by side in their order, and below each one the loops that judged it, or its streams from
- * the first down, each with its own loops. Where it is narrow, the phases stand one below the other, and beside each what it holds.
+ * The pipeline as a picture: phases side by side in order; below each, its review loops, or its streams in order with their own
+ * loops. In the narrow layout, phases are arranged vertically, with their contents beside them.
  */
 export function drawRun(run: Run, isNarrow = false): Picture {
   const nodes: Node[] = [];
   const edges: Edge[] = [];
   let column = 0;
   let row = 0;
-  /** Puts a node below the last one of its column, or at the head of the next. */
+  /** Puts a node below the last one of its column, or at the top of the next column. */
   const add = (node: Omit<Node, "x" | "y">, isHead: boolean): void => {
     row = isHead ? 0 : row + 1;
     if (isHead && nodes.length > 0) column += 1;
@@ -54,7 +54,7 @@ export function drawRun(run: Run, isNarrow = false): Picture {
     else if (before) edges.push({ from: before.id, to: node.id, path: `M${x + NODE.width / 2} ${before.y + NODE.height}V${y}` });
     nodes.push({ ...node, x, y });
   };
-  /** A phase goes below everything before it; what it holds goes to its right, the first on its own line. */
+  /** The narrow layout: a phase goes below everything before it, and its contents to its right, the first on the same line. */
   const belowTheLast = (node: Omit<Node, "x" | "y">, isHead: boolean): Node => {
     const lowest = Math.max(MARGIN - NODE.height - GAP.y, ...nodes.map(({ y }) => y));
     const head = nodes.findLast(({ kind }) => kind === "phase");

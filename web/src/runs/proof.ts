@@ -1,7 +1,7 @@
 import type { Run } from "../../../src/protocol/runs.ts";
 import { plural } from "../lib/plural.ts";
 
-/** What a run's end rests on, in one line: its checks, whether they notice the change, and who approved it. */
+/** What a run's result is based on, in one line: its checks, whether they notice the change, and its approvals. */
 export function proofOf({ outcome, evidence, tree, loops, status }: Run): string {
   if (outcome === null) return status === "running" ? "under way" : status;
   const last = new Map(evidence.filter((check) => tree === null || check.tree === tree).map((check) => [check.command, check]));
@@ -16,7 +16,7 @@ export function proofOf({ outcome, evidence, tree, loops, status }: Run): string
   return parts.join(" · ");
 }
 
-/** How many of the checks that passed would have failed without the change. */
+/** How many of the passed checks would have failed without the change. */
 function noticing(count: number, all: number): string[] {
   if (count === 0) return [];
   if (all === 1) return ["it notices the change"];

@@ -1,6 +1,9 @@
 import type { Run } from "../../../src/protocol/runs.ts";
 
-/** A run as it was at a moment, drawn from the same journal: what had not begun is not there, what had not ended runs. */
+/**
+ * A run as it was at a given time, derived from the same data: what had not started is left out, and what had not ended is
+ * running.
+ */
 export function runAt(run: Run, time: number): Run {
   const at = (iso: string | null) => (iso === null ? Number.POSITIVE_INFINITY : Date.parse(iso));
   if (time >= at(run.finishedAt)) return run;
@@ -31,7 +34,7 @@ export function runAt(run: Run, time: number): Run {
   return { ...run, status: "running", outcome: null, reason: null, finishedAt: null, steps, phases, streams, loops, evidence };
 }
 
-/** The moments at which something began or ended, in order. */
+/** The times at which something started or ended, in order. */
 export function momentsOf(run: Run): number[] {
   const times = run.steps.flatMap(({ startedAt, finishedAt }) => (finishedAt === null ? [startedAt] : [startedAt, finishedAt]));
   const all = [run.createdAt, ...times, ...(run.finishedAt === null ? [] : [run.finishedAt])].map((iso) => Date.parse(iso));

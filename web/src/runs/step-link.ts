@@ -1,3 +1,3 @@
-/** Where a step of a run can be linked to. */
+/** The address of a run's step. */
 export const stepLink = (run: string, key: string): string =>
   `/runs/${run}/steps/${key.split("/").map(encodeURIComponent).join("/")}`;

@@ -2,15 +2,15 @@ import type { ReviewLoop, Run } from "../../../src/protocol/runs.ts";
 
 export interface ShownApproval {
   round: number;
-  /** The tree, or the hash of the text, that it names. */
+  /** The hash of the tree or text that was approved. */
   saw: string;
-  /** The step in which it was given. */
+  /** The key of the step that gave the approval. */
   step: string;
-  /** What it approved was changed since, so that it no longer counts. */
+  /** Whether what it approved has changed since, so that it no longer counts. */
   voided: boolean;
 }
 
-/** Every approval that a review loop gave, and whether it still stands. */
+/** Every approval of a review loop, and whether it is still valid. */
 export function approvalsOf(run: Pick<Run, "streams" | "loops">, loop: ReviewLoop): ShownApproval[] {
   const { key, approved, approvals, reviews } = loop;
   const given = approvals ?? (approved === null ? [] : [{ round: reviews, saw: approved }]);
@@ -18,13 +18,13 @@ export function approvalsOf(run: Pick<Run, "streams" | "loops">, loop: ReviewLoo
   return given.map(({ round, saw }) => ({ round, saw, step: `${key}/${round}`, voided: isPast || saw !== approved }));
 }
 
-/** Whether the last approval of a loop is void: its stream went on, or the same reviewer had to look at the whole again. */
+/** Whether a loop's last approval is void: its stream has changed since, or the same reviewer had to review the whole again. */
 function isOvertaken({ streams, loops }: Pick<Run, "streams" | "loops">, { key, agent, approved, stream }: ReviewLoop): boolean {
   const tree = stream === null ? null : (streams.find(({ number }) => number === stream)?.tree ?? null);
   if (approved !== null && tree !== null && /^[0-9a-f]{40}$/.test(approved) && approved !== tree) return true;
   return !key.includes("/again/") && loops.some((other) => other.agent === agent && other.key.includes("/again/"));
 }
 
-/** The steps whose approvals are void. */
+/** The keys of the steps whose approvals are void. */
 export const voidedSteps = (run: Pick<Run, "streams" | "loops">): Set<string> =>
   new Set(run.loops.flatMap((loop) => approvalsOf(run, loop).flatMap(({ step, voided }) => (voided ? [step] : []))));

@@ -6,7 +6,7 @@ export interface Group {
   keys: readonly string[];
 }
 
-/** The keys of the config, put together by what a person wants to do. */
+/** The config's keys, grouped by what a user wants to do. */
 export const GROUPS: readonly Group[] = [
   {
     name: "Models",
@@ -17,7 +17,7 @@ export const GROUPS: readonly Group[] = [
     name: "Safety",
     says: "How much IO may do unasked, and what keeps commands in.",
     keys: [
-      ...["mode", "sandbox", "sandboxRead", "sandboxNetwork", "approvals", "approvalExpiresMs", "approvalRules"],
+      ...["mode", "sandbox", "sandboxRead", "sandboxNetwork", "acpTerminal", "approvals", "approvalExpiresMs", "approvalRules"],
       ...["selfEditEnabled", "webFetchAllow"],
     ],
   },
@@ -48,14 +48,14 @@ export const GROUPS: readonly Group[] = [
   { name: "Other hosts", says: "Whether workers on other machines take part.", keys: ["cluster", "dispatch"] },
 ];
 
-/** Where a group can be linked to. */
+/** The anchor of a group. */
 export const groupId = (name: string): string => `group-${name.toLowerCase().replaceAll(" ", "-")}`;
 
 export interface FieldGroup extends Group {
   fields: Field[];
 }
 
-/** The fields in their groups; a key that no group names is shown all the same, in the last one. */
+/** Sorts the fields into their groups. Keys that no group names go into the last one. */
 export function groupFields(fields: readonly Field[]): FieldGroup[] {
   const known = new Map(fields.map((field) => [field.key, field]));
   const grouped = GROUPS.map((group) => ({ ...group, fields: group.keys.flatMap((key) => known.get(key) ?? []) }));
@@ -65,7 +65,7 @@ export function groupFields(fields: readonly Field[]): FieldGroup[] {
   return [...grouped, rest].filter((group) => group.fields.length > 0);
 }
 
-/** What the daemon said against a change, by the key it is about; what names no key is under "". */
+/** The daemon's errors about a change, by key; those that name no key are under "". */
 export function problemsByKey(message: string, keys: readonly string[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const line of message.split("\n")) {

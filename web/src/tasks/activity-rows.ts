@@ -2,23 +2,23 @@ import type { Approval } from "../../../src/protocol/approvals.ts";
 import { type CallState, callOf, type Stateful, showState, stateAtTheEnd } from "../../../src/protocol/shown-state.ts";
 import type { Activity } from "../../../src/protocol/squads.ts";
 
-/** One thing that was done: a call of a tool from its beginning to its end, or something that happened at once. */
+/** One activity: a tool call from start to end, or something that happened at once. */
 export interface ActivityRow {
   kind: Activity["kind"];
   summary: string;
   call: (Stateful & { kind: "call" }) | undefined;
   isBad: boolean;
-  /** Milliseconds since 1970; the same for what happened at once. */
+  /** Milliseconds since 1970; `from` and `to` are equal for something that happened at once. */
   from: number;
   to: number;
-  /** What a question for this call would name. */
+  /** What an approval for this call would name. */
   asks: { tool: string; words: string } | undefined;
 }
 
 interface Seen {
   items: readonly Activity[];
   isOver: boolean;
-  /** What waits for a person: it is read there, so the call it is about is not told a second time. */
+  /** Waiting approvals. Their cards already show the calls, which are therefore left out. */
   asked: readonly Pick<Approval, "tool" | "command">[];
 }
 
@@ -48,7 +48,7 @@ function rowOf({ kind, summary, data, createdAt }: Activity, from: number, to: n
 
 const isBad = (call: ActivityRow["call"]) => call !== undefined && ["bad", "doubt"].includes(showState(call).tone);
 
-/** How a call stands whose end nobody heard before its task was over. */
+/** The state of a call whose end was not reported before its task was over. */
 function ended(row: ActivityRow, state: CallState): ActivityRow {
   const call = { kind: "call" as const, state: stateAtTheEnd(state) };
   return { ...row, call, isBad: isBad(call), asks: undefined };

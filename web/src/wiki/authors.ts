@@ -1,6 +1,7 @@
 import type { PageChange } from "../../../src/protocol/pages.ts";
+import { actorName } from "../lib/actor.ts";
 
-/** A file's time comes from a coarser clock than the journal's. */
+/** File times come from a coarser clock than the journal's. */
 const SLACK_MS = 50;
 const CHANNELS = {
   web: "on this page",
@@ -11,7 +12,7 @@ const CHANNELS = {
   acp: "in an editor",
 };
 
-/** Who wrote the text that a page's file has had since a moment; undefined for an edit that IO did not see. */
+/** The author of the text that a page's file has had since the given time; undefined for an edit that IO did not see. */
 export function authorOf(changes: readonly PageChange[], savedAt: string): PageChange | undefined {
   const time = Date.parse(savedAt);
   const covers = ({ change, at, until }: PageChange) =>
@@ -19,16 +20,13 @@ export function authorOf(changes: readonly PageChange[], savedAt: string): PageC
   return changes.find(covers);
 }
 
-/** A change's author as one would say it. */
+/** A change's author, the way people would say it. */
 export function nameOf({ by, actor, channel }: PageChange): string {
   if (by === "person") return `you, ${CHANNELS[channel ?? "api"]}`;
   return actorName(actor);
 }
 
-export const actorName = (actor: string): string =>
-  actor === "orchestrator" ? "IO" : actor.replace(/^squad:/, "").replace(/^([^/:]+)[/:](.*)$/, "$2 of $1");
-
-/** Where the work can be seen in which an agent made a change. */
+/** A link to the work in which an agent made a change. */
 export function workLink({ owner, conversation }: PageChange): { to: string; words: string } | undefined {
   if (owner !== null && /^t_/.test(owner)) return { to: `/tasks/${owner}`, words: `task ${owner}` };
   if (conversation !== null)

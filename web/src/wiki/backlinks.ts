@@ -7,7 +7,7 @@ export interface Linked {
   links: string[];
 }
 
-/** The other pages that link to a page, by title. */
+/** The other pages that link to a page, sorted by title. */
 export function linkedFrom(pages: readonly Linked[], path: string): Linked[] {
   const here = shortPath(path);
   return pages

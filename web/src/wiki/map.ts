@@ -5,7 +5,7 @@ import { shortPath } from "./paths.ts";
 export interface Spot {
   path: string;
   title: string;
-  /** A page that is led to and is not there. */
+  /** Whether the page is linked to but does not exist. */
   missing: boolean;
   x: number;
   y: number;
@@ -13,7 +13,7 @@ export interface Spot {
 export interface WikiMap {
   spots: Spot[];
   lines: { from: string; to: string; path: string }[];
-  /** Pages that lead nowhere and that nothing leads to. */
+  /** Pages without any links to or from them. */
   alone: Linked[];
   width: number;
   height: number;
@@ -21,10 +21,10 @@ export interface WikiMap {
 
 export const SPOT = { width: 172, height: 44 };
 const GAP = { x: 72, y: 10 };
-/** Beyond this a drawing by ranks takes too long to make and to read: the folders stand side by side instead. */
+/** With more pages than this, a layout by ranks is too slow and too hard to read, so each folder gets a column instead. */
 const MOST_RANKED = 120;
 
-/** Where each linked page stands, and the lines between them. */
+/** Lays out the linked pages and the lines between them. */
 export function drawMap(pages: readonly Linked[]): WikiMap {
   const known = new Map(pages.map((page) => [page.path, page]));
   const reached = new Set(pages.flatMap(({ links }) => links));
@@ -60,7 +60,7 @@ function byRank(nodes: readonly Named[], edges: readonly { from: string; to: str
   });
 }
 
-/** A column for each folder, and another where one would be longer than the map is wide. */
+/** One column per folder, split into several if it would get too tall. */
 function byFolder(nodes: readonly Named[]): Spot[] {
   const rows = Math.max(12, Math.ceil(Math.sqrt(nodes.length * 2.5)));
   const folders = new Map<string, Named[]>();
@@ -80,7 +80,7 @@ function byFolder(nodes: readonly Named[]): Spot[] {
   );
 }
 
-/** From the side of one that is nearer to the other. */
+/** A curve that starts at the side facing the other page. */
 function curve(a: Spot, b: Spot): string {
   const [y1, y2] = [a.y + SPOT.height / 2, b.y + SPOT.height / 2];
   const forward = b.x >= a.x + SPOT.width;

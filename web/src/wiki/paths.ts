@@ -1,4 +1,4 @@
-/** A page's path as people say it: without the folder all pages are in, and without the ending. */
+/** A page's path as people say it: without the common folder and the extension. */
 export const shortPath = (path: string): string => path.replace(/^pages\//, "").replace(/\.md$/, "");
 
 export const pageAddress = (path: string): string =>
