@@ -14,7 +14,7 @@ import { readDaemonFile } from "../src/home/daemon-file.ts";
 import { packageRoot } from "../src/lib/package-root.ts";
 import { residentMb, waitForExit } from "../src/process/processes.ts";
 
-/** How many at once, and how much slower than bare sessions that may be. */
+/** How many agents work at once, and how many times slower than bare sessions they may be. */
 const LOADS = [
   { count: 1, allowed: undefined },
   { count: 10, allowed: 1.2 },
@@ -25,13 +25,13 @@ const Offered = z.object({
   function: z.object({ name: z.string(), description: z.string(), parameters: z.record(z.string(), z.unknown()) }),
 });
 
-/** What an agent's request holds, for the bare sessions to hold the same. */
+/** The system message and tools of an agent's request, which the bare sessions get too. */
 interface Like {
   system: string;
   tools: z.infer<typeof Offered>[];
 }
 
-/** Tasks of agents against bare sessions of the SDK, both with a model that takes a fixed time, in the same run. */
+/** Compares tasks of agents with bare SDK sessions in the same run, both with a model of fixed latency. */
 export async function run(args: string[] = []): Promise<void> {
   if (!existsSync(join(packageRoot, "dist", "cli", "io.js"))) throw new Error("there is nothing to measure: npm run build first");
   const latencyMs = numberOf(args, "--latency", 2_000);
@@ -194,7 +194,7 @@ async function startDaemon(home: string, model: ModelServer) {
         },
       };
     },
-    /** From the first request to the last task's end, for agents that have never worked before. */
+    /** Measures from the first request to the last task's end, for agents that have never worked before. */
     async round(count: number, project: string): Promise<number> {
       mkdirSync(project, { recursive: true });
       writeFileSync(join(project, "README.md"), "# A project\n");
@@ -226,7 +226,7 @@ async function startDaemon(home: string, model: ModelServer) {
       leave.abort();
       return took;
     },
-    /** Waits until the results have been told as well, which is not part of what is compared. */
+    /** Waits until the results are reported too, which is not part of the comparison. */
     async quiet(): Promise<void> {
       for (;;) {
         const response = await fetch(`${url}/api/status`, { headers: { authorization } });

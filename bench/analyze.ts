@@ -20,7 +20,7 @@ export interface AnalyzeResult {
   passed: boolean;
 }
 
-/** Analysing 50,000 small files against `git ls-files` and counting their lines, by turns in the same run. */
+/** Compares analysing 50,000 small files with `git ls-files` and counting their lines, alternating in the same run. */
 export async function run(): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), "io-bench-analyze-"));
   const home = mkdtempSync(join(tmpdir(), "io-bench-home-"));

@@ -7,11 +7,11 @@ import type { BudgetReport } from "../src/protocol/budgets.ts";
 import { build, judge, startBenchDaemon, temporaryFolder } from "./support.ts";
 
 const SESSIONS = [1, 3, 10];
-/** Enough for some rounds of every session. */
+/** Enough for several rounds of every session. */
 const CALLS_EACH = 4;
 const LATENCY_MS = 200;
 
-/** How far a day's budget is overrun when so many sessions work side by side, each in a loop of tool calls. */
+/** Measures how far a day's budget is exceeded when this many sessions work in parallel, each in a loop of tool calls. */
 export async function run(): Promise<void> {
   build();
   for (const sessions of SESSIONS) {
@@ -33,7 +33,7 @@ async function overrun(sessions: number, amount: "calls" | "tokens", limit: numb
     return act;
   });
   const daemon = await startBenchDaemon(model.url, join(folder.path, "daemon"), { budgets: { day: { [amount]: limit } } });
-  // They never come to an end: the budget holds them up, and the stop lets go of them.
+  // They never finish: the budget holds them back until the daemon stops.
   const asked = Array.from({ length: sessions }, (_, index) => daemon.ask("work", `c${index}`).catch(() => undefined));
   try {
     for (;;) {

@@ -11,7 +11,7 @@ const AGENTS = 50;
 const SQUADS = 5;
 const LATENCY_MS = 2_000;
 
-/** Fifty agents that each ask once, by a daemon alone and by one with two workers; all of them share this machine's cores. */
+/** Measures fifty agents with one model request each: by a daemon alone, and by one with two workers on the same cores. */
 export async function fifty(atTheEnd: AtTheEnd): Promise<void> {
   const model = await startModelServer((request) => {
     const prompt = textOf(request.messages.findLast(({ role }) => role === "user"));

@@ -21,7 +21,7 @@ const TURNS_IN_A_LIFE = 5_000;
 const PER_CONVERSATION = 20;
 const USE_A_TOOL = "use a tool";
 
-/** What one home holds, and what was measured in it, by name. */
+/** One home, and the times measured in it by name. */
 interface Home {
   folder: string;
   label: string;
@@ -30,8 +30,8 @@ interface Home {
 }
 
 /**
- * Whether what a user waits for costs the same however much is kept: `growth [rows] [wiki] [memory]`, all of them unless
- * named; a number is the most rows, and the most turns, for a machine with little room.
+ * Measures whether what a user waits for takes the same time however much is stored: `growth [rows] [wiki] [memory]`, all parts
+ * unless some are named. A number limits the rows and the turns, for a machine with little space.
  */
 export async function run(args: string[]): Promise<void> {
   const named = args.filter((arg) => !/^\d+$/.test(arg));
@@ -62,7 +62,7 @@ async function measureHomes({ rows, wiki, most }: { rows: boolean; wiki: boolean
       homes.push({ folder: place, label: label.filter(Boolean).join(", "), queries, times: new Map() });
       console.log(`filled: ${homes.at(-1)!.label}`);
     }
-    // Every size in turn, round after round, so that a busy machine is as busy for all of them.
+    // Measure every size in turn, round after round, so that other load on the machine affects all of them alike.
     for (let round = 0; round < STARTS; round += 1) {
       for (const home of homes) {
         const daemon = await startBenchDaemon(model.url, home.folder);
@@ -144,7 +144,7 @@ function report(homes: Home[]): void {
   }
 }
 
-/** Answers at once; asked to use a tool, it first lists a folder. */
+/** Answers at once. When asked to use a tool, it first lists a folder. */
 function answer(request: ChatRequest) {
   const wanted = textOf(request.messages.findLast(({ role }) => role === "user")).includes(USE_A_TOOL);
   if (!wanted || request.messages.at(-1)?.role === "tool") return { say: "Noted." };
@@ -153,7 +153,10 @@ function answer(request: ChatRequest) {
 
 const keepingEverything = () => Object.fromEntries(Object.keys(RetentionConfig.shape).map((key) => [key, 0]));
 
-/** As many messages, events, tool calls and model calls; half of the messages in one conversation, the others in fifty or more. */
+/**
+ * Inserts this many messages, events, tool calls and model calls; half of the messages in one conversation, the others in fifty
+ * or more.
+ */
 function fillRows(path: string, rows: number): void {
   openStore(path).close();
   if (rows === 0) return;
@@ -175,7 +178,7 @@ function fillRows(path: string, rows: number): void {
   db.close();
 }
 
-/** Pages of real text with their index, and what to search for in them. */
+/** Writes pages of real text, builds their index, and returns texts to search for in them. */
 async function fillWiki(root: string, pages: number, material: string): Promise<string[]> {
   const random = seeded(pages);
   const quiet = () => {};
@@ -186,7 +189,7 @@ async function fillWiki(root: string, pages: number, material: string): Promise<
   return Array.from({ length: SEARCHES + 3 }, () => sliceOf(readFileSync(files[Math.floor(random() * pages)]!, "utf8"), random));
 }
 
-/** The daemon's own memory: what a turn leaves behind is not to add up. */
+/** Measures the daemon's own memory: what a turn leaves behind must not add up. */
 async function measureMemory(many: number): Promise<void> {
   const few = Math.floor(many / 10);
   const folder = temporaryFolder();
@@ -211,7 +214,7 @@ async function measureMemory(many: number): Promise<void> {
   }
 }
 
-/** The least that is held over some seconds without work. */
+/** The smallest memory use over some seconds without work. */
 async function restingMb(pid: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let second = 0; second < 5; second += 1) {

@@ -22,7 +22,7 @@ const FILES_EACH = 20;
 const LIMIT = 3;
 const SNAPSHOT_LIMIT = 1.5;
 
-/** What file_ops costs on a repository of 50,000 files, beside the programs that people use for the same. */
+/** Compares file_ops on a repository of 50,000 files with the programs that people use for the same. */
 export async function run(args: string[]): Promise<void> {
   const rounds = Number(args[0] ?? 7);
   build();
@@ -64,10 +64,10 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-/** What is kept of a repository before the first effect of a turn, beside what `git stash create` takes on the same tree. */
+/** Compares the snapshot before a turn's first effect with `git stash create` on the same tree. */
 async function compareSnapshots(paths: Paths, guard: PathGuard, project: string, rounds: number): Promise<void> {
   mkdirSync(paths.home, { recursive: true });
-  // A few files that are changed, and some that are new, as in the middle of a day's work.
+  // Some changed files and some new ones, as in the middle of a day's work.
   for (let file = 0; file < 10; file += 1) writeFileSync(join(project, `src/m2/p${file}/f1.ts`), `changed ${file}\n`);
   for (let file = 0; file < 10; file += 1) writeFileSync(join(project, `src/m2/p${file}/new.ts`), `new ${file}\n`);
   const env = { PATH: process.env.PATH, HOME: dirname(paths.home) };
@@ -97,7 +97,7 @@ async function compareSnapshots(paths: Paths, guard: PathGuard, project: string,
   }
 }
 
-/** A turn that only looks has nothing kept for it. */
+/** Checks that no snapshot is made for a turn that only reads. */
 async function judgeReading(store: Store, before: Undo["before"], guard: PathGuard, project: string): Promise<void> {
   let kept = 0;
   const gate = createGate({
@@ -124,7 +124,7 @@ async function judgeReading(store: Store, before: Undo["before"], guard: PathGua
   judge("snapshots of a turn that only looks", kept, 0);
 }
 
-/** In turn, so that whatever else the machine does meets both alike. */
+/** Alternates between the two, so that other load on the machine affects both alike. */
 async function compare(
   name: string,
   ours: () => Promise<void>,
@@ -141,7 +141,7 @@ async function compare(
     const took = performance.now() - began;
     await settle?.();
     const between = performance.now();
-    // A search that finds nothing ends with 1.
+    // A search that finds nothing exits with 1.
     spawnSync(program, rest, { cwd, maxBuffer: 1e9 });
     if (round < 0) continue;
     times.ours.push(took);
@@ -193,6 +193,9 @@ function makeRepository(root: string): void {
   const git = (...args: string[]) =>
     execFileSync("git", ["-c", "user.name=b", "-c", "user.email=b@example.com", ...args], { cwd: root });
   git("init", "-q");
+  // Git's background maintenance could still write while the folder is being removed.
+  git("config", "gc.auto", "0");
+  git("config", "maintenance.auto", "false");
   git("add", "-A");
   git("commit", "-q", "-m", "all");
 }

@@ -4,7 +4,7 @@ import { packageRoot } from "../src/lib/package-root.ts";
 import { exec } from "../src/process/exec.ts";
 import { build, temporaryFolder } from "./support.ts";
 
-/** What a user gets who installs the packed package without its development tools. */
+/** Measures what a user gets who installs the packed package without development dependencies. */
 export async function run(): Promise<void> {
   build();
   const folder = temporaryFolder();
@@ -40,7 +40,7 @@ export async function run(): Promise<void> {
   }
 }
 
-/** How long the installed command takes to look at everything, with the runtime started and asked once. */
+/** How long the installed `io doctor` takes, which starts the runtime and asks it once. */
 async function doctor(project: string, home: string): Promise<number> {
   const env = { PATH: process.env.PATH, HOME: home, IO_HOME: join(home, "io"), IO_PORT: "0", IO_ENGINE: "rehearsal" };
   const { code, output, durationMs } = await exec(join(project, "node_modules", ".bin", "io"), ["doctor"], { env });
@@ -58,7 +58,7 @@ interface Installed {
   bytes: number;
 }
 
-/** Every package below a node_modules folder, each with its own files only. */
+/** Every package below a node_modules folder, each with the size of its own files only. */
 function findPackages(modules: string, root = modules): Installed[] {
   const names = readdirSync(modules).flatMap((name) =>
     name.startsWith("@")

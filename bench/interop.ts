@@ -29,17 +29,17 @@ const MOST_MORE_MS = 5;
 const MOST_TIMES_CALL = 1.5;
 const PUBLISHED = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js");
 
-/** One way to have a message answered. */
+/** A way to have a message answered. */
 interface Way {
   name: string;
-  /** Begins a conversation, and gives back what says something in it. */
+  /** Begins a conversation. Returns the function that sends a message in it. */
   begin(conversation: string): Promise<(text: string) => Promise<unknown>>;
   /** The process that the client starts, if it starts one. */
   pid?: () => number | null | undefined;
   close(): Promise<unknown>;
 }
 
-/** A turn over `/v1`, MCP and ACP beside the same over `/api`, a tool of an MCP server beside the bare client, and memory. */
+/** Compares a turn over `/v1`, MCP and ACP with `/api`, and an MCP server's tool with the bare client, and shows memory. */
 export async function run(args: string[]): Promise<void> {
   const turns = Number(args[0] ?? 100);
   build();
@@ -63,7 +63,7 @@ export async function run(args: string[]): Promise<void> {
   folder.remove();
 }
 
-/** Opens a way, uses it once, and prints what that took of memory. */
+/** Opens a way, uses it once, and prints how much memory that took. */
 async function told(daemon: BenchDaemon, open: (daemon: BenchDaemon) => Promise<Way>): Promise<Way> {
   const before = memoryMb(daemon.pid);
   const way = await open(daemon);
@@ -75,7 +75,7 @@ async function told(daemon: BenchDaemon, open: (daemon: BenchDaemon) => Promise<
   return way;
 }
 
-/** In turn, so that whatever else the machine does meets all of them alike. */
+/** Uses all ways in turn, so that other load on the machine affects them alike. */
 async function compareTurns(ways: readonly Way[], turns: number, forget: () => void): Promise<void> {
   const times = new Map<string, number[]>(ways.map(({ name }) => [name, []]));
   const [first] = ways;
@@ -173,7 +173,7 @@ async function overAcp(daemon: BenchDaemon): Promise<Way> {
   };
 }
 
-/** A call through the gate, with its journal, to a server behind the wall's height that servers have; and the bare client. */
+/** Compares a tool call through the gate and its journal with one by the bare client. The server is not sandboxed. */
 async function compareCalls(folder: string, calls: number): Promise<void> {
   const paths = pathsOf({ IO_HOME: join(folder, "gate"), HOME: folder });
   mkdirSync(paths.home, { recursive: true });

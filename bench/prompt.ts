@@ -4,16 +4,16 @@ import { estimateTokens } from "../src/lib/estimate-tokens.ts";
 import { build, judge, startBenchDaemon, temporaryFolder } from "./support.ts";
 
 const LIMIT = 4_500;
-/** A window in which only what is essential is offered. */
+/** A window in which only the essential tools are offered. */
 const SMALL = { window: 4_096, limit: 1_500 };
 
-/** What every request costs before anybody has said a word, as the model received it. */
+/** Measures the fixed part of every request, as the model received it. */
 export async function run(): Promise<void> {
   build();
   await judgeFixedPart();
 }
 
-/** The instructions and the tools, with all tools and in a small window. */
+/** Measures the instructions and the tools, with all tools and in a small window. */
 export async function judgeFixedPart(): Promise<void> {
   await measure("fixed part of a request", LIMIT);
   await measure(`fixed part at a window of ${SMALL.window}`, SMALL.limit, SMALL.window);

@@ -30,7 +30,7 @@ const WIRES: Record<string, (origin: string) => Settings> = {
   azure: (origin) => ({ type: "azure", wireApi: "completions", baseUrl: origin }),
 };
 
-/** What both sides are told and offered. */
+/** The system message and tools that both sides get. */
 interface Given {
   system: string;
   tools: { name: string; description: string; parameters: Record<string, unknown> }[];
@@ -38,12 +38,12 @@ interface Given {
 
 /** One side of the comparison, on one wire. */
 interface Side {
-  /** Begins a conversation and gives the way to say something in it. */
+  /** Begins a conversation. Returns the function that sends a message in it. */
   begin(name: string): Promise<(text: string) => Promise<void>>;
   stop(): Promise<void>;
 }
 
-/** A turn on each wire beside the same turn on a bare SDK session, and what a request costs before anybody spoke, by window. */
+/** Compares a turn on each wire with one on a bare SDK session, and measures the fixed part of a request for each window. */
 export async function run(args: string[]): Promise<void> {
   const turns = Number(args[0] ?? 100);
   build();
@@ -75,7 +75,7 @@ async function compare(wire: string, settings: Settings, given: Given, home: str
         for (const side of turn % 2 === 0 ? (["io", "bare"] as const) : (["bare", "io"] as const)) {
           const started = performance.now();
           await say[side](`message ${round}.${turn}`);
-          // The first turn of a conversation makes its session, which `bench -- turn` measures.
+          // The first turn of a conversation creates its session, which `bench -- turn` measures.
           if (round >= WARM_UP && turn > 0) times[side].push(performance.now() - started);
         }
       }
@@ -116,7 +116,7 @@ async function startIo(settings: Settings, given: Given, folder: string): Promis
   };
 }
 
-/** The SDK alone, straight to the provider. */
+/** The SDK alone, connected directly to the provider. */
 async function startBare(settings: Settings, given: Given, home: string): Promise<Side> {
   mkdirSync(home, { recursive: true });
   const path = await findRuntime();
@@ -158,7 +158,7 @@ async function startBare(settings: Settings, given: Given, home: string): Promis
   };
 }
 
-/** Prints the fixed part of a request at each window, and gives that of the largest. */
+/** Prints the fixed part of a request at each window. Returns that of the largest. */
 async function fixedParts(folder: string): Promise<Given> {
   let given: Given = { system: "", tools: [] };
   for (const window of WINDOWS) {
@@ -200,7 +200,7 @@ function givenIn({ messages, tools = [] }: ChatRequest): Given {
   };
 }
 
-/** A provider that speaks every wire and always says the same, at once. */
+/** A provider that supports every wire and always gives the same answer at once. */
 async function startServer(): Promise<{ origin: string; close(): Promise<void> }> {
   const server = createServer((incoming, response) => {
     incoming.resume().once("end", () => {

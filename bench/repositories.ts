@@ -20,9 +20,9 @@ const LATENCY_MS = 1_000;
 const PACKAGES = 40;
 
 /**
- * `npm run bench -- repositories [MB installed] [files]`: how long a person waits for the first model call, beside what git and
- * the installer take alone; what the trees of a run need of the disk; and what it costs to look after each check at what it did
- * to the files.
+ * `npm run bench -- repositories [MB installed] [files]` compares the wait for the first model call with the time that git and
+ * the installer take alone. It also measures the disk space of a run's trees, and what it costs to look after each check at
+ * what the check did to the files.
  */
 export async function run(args: string[]): Promise<void> {
   const size = Number(args[0] ?? 500);
@@ -37,7 +37,7 @@ export async function run(args: string[]): Promise<void> {
     return { ...answer(request, 1), delayMs: LATENCY_MS };
   });
   try {
-    // The first turn of a runtime loads its tokenizer; a daemon has done that long before a run.
+    // The first turn of a runtime loads its tokenizer. A daemon has done that long before a run.
     await daemon.ask("hello", "warm-up");
     const installed = join(folder.path, "installed");
     makeInstalled(installed, size);
@@ -74,7 +74,7 @@ const clientOf = ({ home }: BenchDaemon) => {
   return connect({ paths, env: {}, daemon: () => readDaemonFile(paths.daemon) });
 };
 
-/** From the request for a run to its first model call, beside a worktree that is made and filled by hand. */
+/** Measures from the request for a run to its first model call, and compares that with a worktree made and filled by hand. */
 async function firstCall(
   at: Bench,
   what: string,
@@ -116,7 +116,7 @@ async function endOf({ daemon }: Bench, id: string): Promise<Run> {
   }
 }
 
-/** A whole run, and the part of it in which git is asked after each check what the check did to the files. */
+/** Measures a whole run, and the share of it in which git is asked after each check what the check did to the files. */
 async function looks(at: Bench, what: string, project: string): Promise<void> {
   const started = performance.now();
   const { id } = await clientOf(at.daemon).request<Run>("POST", "/api/runs", { projectPath: project, issue: "Add a function." });
@@ -135,7 +135,7 @@ async function looks(at: Bench, what: string, project: string): Promise<void> {
   judge(`a run in ${what}, times one that does not look after its checks`, wallMs / (wallMs - lookMs), 1.1);
 }
 
-/** What a run and three streams of it need of what a project has installed, beside one `cp -a` of it. */
+/** Measures the disk space for installed packages of a run and its streams, compared with one `cp -a` of the packages. */
 async function copies(installed: string, size: number): Promise<void> {
   const { path, remove } = temporaryFolder();
   try {
@@ -163,7 +163,7 @@ async function copies(installed: string, size: number): Promise<void> {
   }
 }
 
-/** The default pipeline with one check that is quick. */
+/** The default pipeline with one quick check. */
 function settingsFile(): Record<string, string> {
   const pipeline = readFileSync(join(packageRoot, "pipelines", "default.yaml"), "utf8");
   return { "swarm.config.yaml": `${pipeline}\nchecks: ["${CHECK}"]\n` };
@@ -174,7 +174,10 @@ function manyFiles(count: number): Record<string, string> {
   return Object.fromEntries(Array.from({ length: count }, (_, at) => [name(at), `line ${at}\n`.repeat(30)]));
 }
 
-/** Packages that lie in the project itself, so that no network is measured; other ones each time, as nothing is to be known of them. */
+/**
+ * Writes a lock file whose packages are in the project, so that no network is measured. They differ each time, so none is
+ * cached.
+ */
 function lockFile(project: string, go: number): void {
   const names = Array.from({ length: PACKAGES }, (_, index) => `bench-${go}-${index}`);
   for (const name of names) {
@@ -196,7 +199,7 @@ function lockFile(project: string, go: number): void {
   git("commit", "-q", "-m", "with a lock file");
 }
 
-/** As package managers leave it: some large files, and many small ones in many folders. */
+/** Creates files as package managers leave them: some large ones, and many small ones in many folders. */
 function makeInstalled(folder: string, size: number): void {
   const large = Buffer.alloc(5 * MB, "x");
   for (let at = 0; at < (size * 0.8) / 5; at += 1) put(join(folder, `large-${at}`), "bundle.js", large);
@@ -210,7 +213,7 @@ function put(folder: string, name: string, bytes: Buffer): void {
   writeFileSync(join(folder, name), bytes);
 }
 
-/** In bytes; what several folders share counts once. */
+/** The disk usage in bytes. Files that several folders share count once. */
 function diskOf(folder: string): number {
   return Number(execFileSync("du", ["-s", "--block-size=1", folder], { encoding: "utf8" }).split("\t", 1)[0]);
 }

@@ -16,17 +16,17 @@ import { testGit, walledGit } from "../test/support/git.ts";
 import { bindTools } from "../test/support/swarm/bind.ts";
 import { temporaryFolder } from "./support.ts";
 
-/** How long the project's one check takes. */
+/** How long the project's only check takes. */
 export const CHECK_MS = 50;
 export const CHECK = `sleep ${CHECK_MS / 1000}`;
 
-/** How a run is measured besides: what its commands run behind, and what the engineers call after they have written. */
+/** The sandbox of a measured run, and the command that its engineers call after writing. */
 export interface Behind {
   sandbox: (home: string) => Sandbox;
   command: string;
 }
 
-/** A run in this process, whose wall can be chosen. */
+/** Measures a run in this process, with the given sandbox. */
 export async function measure(tasks: number, latency: number, behind?: Behind, prepare?: (project: string) => void) {
   const folder = temporaryFolder();
   const home = behind ? join(folder.path, "io") : folder.path;
@@ -96,7 +96,7 @@ export async function measure(tasks: number, latency: number, behind?: Behind, p
   };
 }
 
-/** The first turn of a runtime loads its tokenizer; a daemon has done that long before a run. */
+/** The first turn of a runtime loads its tokenizer. A daemon has done that long before a run. */
 async function warmUp(engine: Awaited<ReturnType<typeof createEngine>>, folder: string): Promise<void> {
   const spec = {
     id: "warm-up",
@@ -112,7 +112,7 @@ export function expectApproved(result: Run): void {
   if (result.outcome !== "approved") throw new Error(`the run ended as ${result.outcome}: ${result.reason}`);
 }
 
-/** A project with one commit, and in it what else is given. */
+/** Creates a project with one commit that contains the given files. */
 export function makeProject(folder: string, files: Readonly<Record<string, string>> = {}): string {
   const project = join(folder, "project");
   mkdirSync(project, { recursive: true });
@@ -129,7 +129,7 @@ export function makeProject(folder: string, files: Readonly<Record<string, strin
   return project;
 }
 
-/** What the model says as each of the agents. */
+/** The model's answer as each of the agents. */
 export function answer(request: ChatRequest, tasks: number, command?: string): Act & { delayMs?: number } {
   const system = textOf(request.messages[0]);
   const last = request.messages.at(-1);

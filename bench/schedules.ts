@@ -11,12 +11,12 @@ const COUNTS = [10, 10_000];
 const ROUNDS = 10;
 const LATE_MS = 250;
 const IDLE_SECONDS = 30;
-/** So many more wake-ups a minute may many schedules cost than few. */
+/** How many more wake-ups a minute many schedules may cost than few. */
 const MORE_WAKEUPS = 60;
 const DIGEST_ROWS = 1_000_000;
 const SILENCE_MS = 100;
 
-/** From due to the model's request, what waiting costs, and a digest of very many rows. */
+/** Measures the delay from due to the model's request, what waiting costs, and a digest of very many rows. */
 export async function run(): Promise<void> {
   build();
   const wakeups: number[] = [];
@@ -25,7 +25,7 @@ export async function run(): Promise<void> {
   await measureDigest();
 }
 
-/** Measures how late a schedule's request is among so many others, and tells the wake-ups a minute while none is due. */
+/** Measures how late a schedule's request is among this many others. Returns the wake-ups a minute while none is due. */
 async function measureDue(count: number): Promise<number> {
   const folder = temporaryFolder();
   const arrived = new Map<string, number>();
@@ -81,12 +81,12 @@ function seedSchedules(file: string, count: number): void {
   db.close();
 }
 
-/** How often the main thread of a process went to sleep, which is how often it was woken. */
+/** How often a process's main thread went to sleep, which is how often it was woken. */
 function switchesOf(pid: number): number {
   return Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/task/${pid}/status`, "utf8"))?.[1]);
 }
 
-/** Others are answered while a digest counts its rows. */
+/** Checks that other requests are answered while a digest counts its rows. */
 async function measureDigest(): Promise<void> {
   const folder = temporaryFolder();
   const model = await startModelServer(() => ({ say: "Noted." }));
@@ -119,7 +119,7 @@ async function measureDigest(): Promise<void> {
   }
 }
 
-/** Copies the only message so often, as if all had been answered within the last hours. */
+/** Copies the only message this many times, as if all were answered within the last hours. */
 function seedMessages(file: string, count: number): void {
   const db = new DatabaseSync(file);
   const triggers = db
@@ -134,7 +134,7 @@ function seedMessages(file: string, count: number): void {
     if (name === "idempotency_key") return "'bench' || n";
     return name === "finished_at" ? `'${finished}'` : `m.${name}`;
   });
-  // What only follows along would take minutes, and a digest does not read it.
+  // The triggers would take minutes, and a digest does not read what they update.
   for (const { name } of triggers) db.exec(`DROP TRIGGER "${name}"`);
   db.exec(`WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${count})
     INSERT INTO messages (${columns.join(", ")}) SELECT ${values.join(", ")} FROM counted, (SELECT * FROM messages LIMIT 1) AS m`);

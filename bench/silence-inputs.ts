@@ -20,12 +20,18 @@ import { createPathGuard } from "../src/tools/guard.ts";
 import { explainArguments } from "../src/tools/schema.ts";
 import { testGit } from "../test/support/git.ts";
 import { git } from "../test/support/skills.ts";
-import type { Item } from "./silence.ts";
 
 const MB = 1_000_000;
 const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`key${at}`, at]));
 
-/** What costs by its entries, alternatives, levels or unseen letters rather than by its length. */
+export interface Item {
+  what: string;
+  /** Prepares the input, unmeasured. */
+  before?: () => void;
+  work: () => unknown;
+}
+
+/** Inputs whose cost depends on their entries, alternatives, levels or invisible characters rather than on their length. */
 export function inputs(folder: string): Item[] {
   return [...documents(), ...unseen(), ...braces(folder), ...paths(folder), ...repositories(folder)];
 }

@@ -2,10 +2,10 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { startDaemon } from "../src/daemon/start.ts";
-import type { Item } from "./silence.ts";
+import type { Item } from "./silence-inputs.ts";
 import { temporaryFolder } from "./support.ts";
 
-/** Requests to a daemon in this process, whose event loop is the one that is measured. */
+/** Sends requests to a daemon in this process, whose event loop is measured. */
 export async function throughRequests(only: string, deal: (item: Item) => Promise<void>): Promise<void> {
   const folder = temporaryFolder();
   const home = join(folder.path, "home");
@@ -32,7 +32,7 @@ export async function throughRequests(only: string, deal: (item: Item) => Promis
 const keys = (count: number) =>
   Buffer.from(JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, at) => [`key${at}`, at]))));
 
-/** Resolves when the answer, or the end of the connection, is there: what is too long is refused unread. */
+/** Resolves when the answer arrives or the connection ends, since a body that is too long is refused unread. */
 function answered(url: string, method: string, body: Buffer, headers: Record<string, string>): Promise<void> {
   return new Promise((done) => {
     const about = { "content-type": "application/json", "content-length": String(body.length) };

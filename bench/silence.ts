@@ -18,7 +18,7 @@ import { readable } from "../src/tools/readable.ts";
 import { openWiki, type Wiki } from "../src/wiki/wiki.ts";
 import { testGit } from "../test/support/git.ts";
 import { yamlBombs } from "../test/support/yaml-bombs.ts";
-import { inputs } from "./silence-inputs.ts";
+import { type Item, inputs } from "./silence-inputs.ts";
 import { throughRequests } from "./silence-requests.ts";
 import { build, judge, temporaryFolder } from "./support.ts";
 
@@ -27,21 +27,14 @@ const MB = 1_000_000;
 const quiet = () => {};
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 
-export interface Item {
-  what: string;
-  /** Makes what is needed, unmeasured. */
-  before?: () => void;
-  work: () => unknown;
-}
-
-/** A text of so many letters, in one piece. */
+/** A text of at least this many characters, as one flat string. */
 const filled = (text: string, letters: number) => Buffer.from(text.repeat(Math.ceil(letters / text.length))).toString();
 
-/** The longest silence of the event loop while each item of a hostile corpus is dealt with, and while they all are. */
+/** Measures for how long each item of a hostile corpus blocks the event loop, and judges the longest time. */
 export async function run(args: string[] = []): Promise<void> {
   build();
   const only = args.find((arg) => !arg.startsWith("-")) ?? "";
-  // What the machine does to a program that does nothing.
+  // How long the machine itself holds up a program that does nothing.
   const still = await silenceOf(() => sleep(1_000));
   console.log(`${"nothing at all".padEnd(58)} ${still.own.toFixed(0).padStart(6)} ms, ${still.wall.toFixed(0)} ms by the clock`);
   let longest = 0;
@@ -56,7 +49,7 @@ export async function run(args: string[] = []): Promise<void> {
   judge("longest silence of the event loop", longest, LIMIT_MS, " ms");
 }
 
-/** Hands out one item of the corpus after the other, those whose name holds a word. */
+/** Passes on the corpus items whose name contains a text, one after another. */
 export async function throughCorpus(only: string, deal: (item: Item) => Promise<void>): Promise<void> {
   const folder = temporaryFolder();
   const wiki = openWiki({ root: join(folder.path, "wiki"), emit: quiet, log });
@@ -75,7 +68,7 @@ export async function throughCorpus(only: string, deal: (item: Item) => Promise<
   }
 }
 
-/** The longest time between two turns of the event loop, and the longest that this process worked between two. */
+/** Measures the longest time between two turns of the event loop (`wall`), and how much of it this process worked (`own`). */
 export async function silenceOf(work: () => unknown): Promise<{ own: number; wall: number; took: number }> {
   const most = { wall: 0, cpu: 0 };
   let last = { at: performance.now(), used: workedMs() };
@@ -95,16 +88,16 @@ export async function silenceOf(work: () => unknown): Promise<{ own: number; wal
   await sleep(20);
   beat();
   clearInterval(pulse);
-  // On a machine that others use, a silence is ours only as far as we worked through it.
+  // On a shared machine, only the time in which we worked counts as ours.
   return { own: Math.min(most.wall, most.cpu), wall: most.wall, took };
 }
 
-/** How long the thread of the event loop has worked; where the system does not say, how long all threads have. */
+/** The CPU time of the event loop's thread; where the system does not report that, of all threads. */
 function workedMs(): number {
   try {
     return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ", 1)[0]) / 1e6;
   } catch {
-    // No Linux: the threads of large YAML texts are counted with ours.
+    // Not Linux: the worker threads for large YAML texts are included.
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000;
   }
@@ -199,7 +192,7 @@ function wikis(wiki: Wiki, folder: string): Item[] {
     try {
       wiki.write(path, text);
     } catch {
-      // Too long for a page, which is an answer too.
+      // Too long for a page, which is a valid answer too.
     }
     await wiki.settled();
   };

@@ -8,7 +8,7 @@ import { build, describe, end, judge, median, memoryMb, startBenchDaemon, tempor
 
 const MESSAGES = 50;
 
-/** From nothing to serving, beside a bare client's start; and the memory that the daemon itself holds. */
+/** Measures the time from process start to serving, compared with a bare client's start, and the daemon's own memory. */
 export async function run(args: string[]): Promise<void> {
   const runs = Number(args[0] ?? 11);
   build();
@@ -77,7 +77,7 @@ function bareStart(path: string, home: string): Promise<number> {
   return until(child);
 }
 
-/** How long it takes a new process to say its first word; the process is ended. */
+/** Measures how long a new process takes to its first output, and ends it. */
 async function until(child: ChildProcess): Promise<number> {
   const started = performance.now();
   await new Promise<void>((ready, failed) => {

@@ -19,12 +19,12 @@ export interface BenchDaemon {
   readyMs: number;
   runtimePid(): number;
   ask(text: string, conversation: string): Promise<Message>;
-  /** Reads an answer of the API to its end, and how long that took in milliseconds. */
+  /** Reads a response of the API to its end. `ms` is how long that took. */
   get(path: string): Promise<{ ms: number; body: unknown }>;
   stop(): Promise<void>;
 }
 
-/** Compiles src, so that what is measured is what stands there. */
+/** Builds the package, so that the current source is measured. */
 export function build(): void {
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(packageRoot, "scripts", "build.js")], {
     encoding: "utf8",
@@ -143,7 +143,7 @@ export function memoryMb(pid: number): number {
   return Number(kilobytes) / 1024;
 }
 
-/** Prints a figure beside its limit; a missed limit fails the bench at its end. */
+/** Prints a value and its limit. A missed limit makes the bench fail at its end. */
 export function judge(what: string, value: number, limit: number, unit = ""): void {
   const held = value <= limit;
   console.log(`${held ? "held  " : "MISSED"} ${what}: ${value.toFixed(2)}${unit} (limit ${limit}${unit})`);

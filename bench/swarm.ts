@@ -16,13 +16,13 @@ import { clock, HELD, startBare } from "./turn.ts";
 const CONCURRENCY = 4;
 const TIMES = 9;
 const GOES = 3;
-/** Every effect is looked at, and those of the agents' own tool for files are let through. */
+/** Every effect is checked, and those of the agents' file tool are allowed. */
 const LET_THROUGH = JSON.parse('[{ "tool": "file_ops", "match": "*", "then": "allow" }]');
 
 /**
- * The default pipeline in a daemon as a user runs it, with approvals and every budget on, on a scripted model of fixed latency;
- * against the critical path of those latencies. Each daemon runs it several times: the first time its code is new to it, and
- * what counts is the median.
+ * Compares the default pipeline with the critical path of its latencies. It runs in a daemon as a user would run it, with
+ * approvals and every budget on, and a scripted model of fixed latency. Each daemon runs it several times, since its code is
+ * cold the first time; the median counts.
  */
 export async function run(args: string[]): Promise<void> {
   const latency = Number(args[0] ?? 1_000);
@@ -48,7 +48,7 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-/** One run, from the request for it until its end is told. */
+/** One run, from the request for it until its end is reported. */
 interface Go {
   wallMs: number;
   result: Run;
@@ -57,7 +57,7 @@ interface Go {
   ioMs: number;
 }
 
-/** Runs one after the other in one daemon. */
+/** Performs several runs one after another in one daemon. */
 async function measureInDaemon(tasks: number, latency: number): Promise<Go[]> {
   const folder = temporaryFolder();
   let delayMs = 0;
@@ -69,7 +69,7 @@ async function measureInDaemon(tasks: number, latency: number): Promise<Go[]> {
   const client = connect({ paths, env: {}, daemon: () => readDaemonFile(paths.daemon) });
   const spent = () => [daemon.runtimePid(), daemon.pid].map(processorMs);
   try {
-    // The first turn of a runtime loads its tokenizer; a daemon has done that long before a run.
+    // The first turn of a runtime loads its tokenizer. A daemon has done that long before a run.
     await daemon.ask("hello", "warm-up");
     delayMs = latency;
     const goes: Go[] = [];
@@ -104,12 +104,12 @@ async function measureInDaemon(tasks: number, latency: number): Promise<Go[]> {
   }
 }
 
-/** What a run leaves is put away after its end is told, and would be in the way of the next. */
+/** A run's worktrees are removed after its end is reported, which would disturb the next run. */
 async function untilPutAway(worktrees: string): Promise<void> {
   while (existsSync(worktrees) && readdirSync(worktrees).length > 0) await sleep(20);
 }
 
-/** How long a process has worked so far. The system counts in hundredths of a second. */
+/** A process's CPU time so far, in milliseconds. The system counts in hundredths of a second. */
 function processorMs(pid: number): number {
   const [user, system] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ").slice(11, 13);
   return (Number(user) + Number(system)) * 10;
@@ -119,7 +119,7 @@ async function untilRunEnds(events: AsyncIterable<Event>): Promise<void> {
   for await (const { type } of events) if (type === "run.finished") return;
 }
 
-/** What the parts of a step that are not IO's cost on this machine, without which its own cannot be judged. */
+/** Measures what the parts of a step that are not IO's cost on this machine, since IO's own cost is judged beside them. */
 async function describeMachine(): Promise<void> {
   const folder = temporaryFolder();
   const model = await startModelServer(() => ({ say: "Noted." }));
@@ -144,9 +144,10 @@ async function describeMachine(): Promise<void> {
 }
 
 /**
- * The shortest time the latencies, checks, the order of merges and the limit on streams allow, and the steps on that way.
- * Before the streams: specification, two reviews, tasks. A stream: two requests of the engineer, a check, review, test. After a
- * merge the result is checked, one merge at a time; the first of them changes nothing and needs no check. Then the last review.
+ * The shortest time that the latencies, the checks, the order of merges and the limit on streams allow, and the steps on that
+ * path. Before the streams: specification, two reviews, tasks. A stream: two requests of the engineer, a check, a review, a
+ * test. After a merge the result is checked, one merge at a time; the first merge changes nothing and needs no check. Then the
+ * last review.
  */
 function criticalPath(tasks: number, latency: number): { pathMs: number; steps: number } {
   const slots = Array.from({ length: CONCURRENCY }, () => ({ at: 4 * latency, steps: 5 }));

@@ -11,18 +11,18 @@ const BURST = 50;
 const TOPICS = 5;
 const WORDS = 8;
 const GAP_MS = 200;
-/** Beyond the same turn over HTTP. */
+/** Limits for what Telegram adds to the same turn over HTTP. */
 const MAX_IN_MS = 50;
 const MAX_OUT_MS = 50;
 const MAX_MB = 15;
 const SETTLED = 200;
 
-/** When the model was asked for the answer to something, by the words that name it. */
+/** When the model was asked, by the name in the message. */
 type Asked = Map<string, number>;
 const nameIn = (request: ChatRequest) =>
   /bench-\w+-\d+/.exec(textOf(request.messages.findLast(({ role }) => role === "user")))?.[0] ?? "";
 
-/** A turn through Telegram beside the same over HTTP, a burst from several topics, and the memory that the channel takes. */
+/** Compares a turn through Telegram with one over HTTP, and measures a burst from several topics and the channel's memory. */
 export async function run(args: string[]): Promise<void> {
   const turns = Number(args[0] ?? 30);
   build();
@@ -119,7 +119,7 @@ async function burst({ api, off }: { api: BotApi; off: BenchDaemon }): Promise<v
   );
 }
 
-/** Compared once both have answered enough to have all they need and to have tidied up: before that, chance decides. */
+/** Waits until both have answered enough to have loaded everything and collected garbage: before that, chance decides. */
 async function memory(api: BotApi, off: BenchDaemon, on: BenchDaemon): Promise<void> {
   const owner = createPerson(api, OWNER);
   for (let turn = 0; turn < SETTLED; turn += 1) {

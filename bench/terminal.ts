@@ -20,7 +20,10 @@ const GAP_MS = 120;
 const LINES = 2_000;
 const STARTS = 15;
 
-/** The terminal beside a bare SDK session: from Enter to the model, from its words to the screen; a start; and a very long answer. */
+/**
+ * Compares the terminal with a bare SDK session, from Enter to the model and from its words to the screen. Also measures the
+ * start, and a very long answer.
+ */
 export async function run(args: string[]): Promise<void> {
   const turns = Number(args[0] ?? 15);
   build();
@@ -48,7 +51,7 @@ async function starts(env: NodeJS.ProcessEnv): Promise<void> {
   for (let run = 0; run < STARTS; run += 1) {
     const started = performance.now();
     const terminal = openPty(env);
-    // Usable: what is typed is shown.
+    // Usable means that what is typed is shown.
     terminal.type("q");
     await terminal.echoes("q");
     prompts.push(performance.now() - started);
@@ -133,7 +136,7 @@ async function longAnswer(model: ModelServer, env: NodeJS.ProcessEnv): Promise<v
   judge("bytes written, by its length", written / text.length, 3);
 }
 
-/** How long the terminal is busy at most with one picture of an answer that comes in these pieces; what others do meanwhile does not count. */
+/** The most CPU time that one frame takes for an answer that arrives in these pieces. Other programs' time does not count. */
 function longestFrame(pieces: readonly string[]): number {
   const transcript = new Transcript({ links: false, now: () => performance.now() });
   const looks = { colour: true, links: false };
@@ -161,7 +164,7 @@ function longestFrame(pieces: readonly string[]): number {
   return longest;
 }
 
-/** Words that are noted at the moment they are sent. */
+/** Words that record when they are sent. */
 function timed(words: string[], told: Map<string, number>): string[] {
   return Object.assign([...words], {
     *[Symbol.iterator]() {
@@ -178,7 +181,7 @@ async function seenBy(model: ModelServer, ask: () => Promise<unknown>) {
   return model.requests.at(-1)!;
 }
 
-/** `io` in a terminal of its own, by way of script(1). */
+/** `io` in a pseudo-terminal of its own, by script(1). */
 function openPty(env: NodeJS.ProcessEnv) {
   const command = `stty cols 100 rows 40; exec ${process.execPath} ${join(packageRoot, "bin", "io.js")}`;
   const child: ChildProcess = spawn("script", ["-qfec", command, "/dev/null"], {
@@ -209,12 +212,12 @@ function openPty(env: NodeJS.ProcessEnv) {
   return {
     type: (text: string) => void child.stdin!.write(text),
     shows: (...texts: string[]) => wait(() => texts.some((text) => output.includes(text)), texts.join(" or ")),
-    /** Behind the prompt, not by the system before the prompt was there. */
+    /** Waits for the text behind the prompt. The system's own echo comes before the prompt and does not count. */
     echoes: (text: string) =>
       wait(() => plain(output.slice(output.indexOf("›") + 1)).includes(text) && output.includes("›"), text),
     length: () => Buffer.byteLength(output),
     longestPause: () => longest,
-    /** Waits for a text, and then tells when any text was first on the screen. */
+    /** Waits for a text. Returns a function that tells when a text was first on the screen. */
     async when(text: string) {
       await wait(() => plain(output).includes(text), text);
       return (asked: string): number | undefined => {
@@ -234,7 +237,7 @@ function openPty(env: NodeJS.ProcessEnv) {
   };
 }
 
-/** What was written without the sequences: a word may be written in two goes. */
+/** The output without escape sequences, since a word may be written in two parts. */
 function plain(bytes: string): string {
   return bytes.split(/\p{Cc}\[[\d;?]*[A-Za-z]/u).join("");
 }

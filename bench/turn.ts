@@ -7,16 +7,16 @@ import { build, describe, judge, median, startBenchDaemon, temporaryFolder } fro
 
 const PER_CONVERSATION = 20;
 const WARM_UP = 2;
-/** Everything that is looked at before a call, with room for all of them. */
+/** Limits for every amount that is checked before a call, too high to be reached. */
 const PLENTY = { tokens: 1_000_000_000, calls: 1_000_000, money: 1_000_000 };
-/** Approvals and every budget on. */
+/** Settings with approvals and every budget on. */
 export const HELD = {
   approvals: "effects",
   budgets: { turn: PLENTY, task: PLENTY, run: PLENTY, conversation: PLENTY, day: PLENTY },
   prices: { scripted: { input: 3, output: 15, cacheRead: 0.3 } },
 };
 
-/** A turn through the HTTP API, everything on disk, with approvals and every budget on, beside the same turn on a bare SDK session. */
+/** Compares a turn through the HTTP API, everything on disk, approvals and budgets on, with one on a bare SDK session. */
 export async function run(args: string[]): Promise<void> {
   const turns = Number(args[0] ?? 200);
   build();
@@ -73,7 +73,7 @@ export async function clock(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - started;
 }
 
-/** The SDK alone, told and offered exactly what the daemon's session was. */
+/** The SDK alone, with exactly the system message and tools of the daemon's session. */
 export async function startBare(url: string, home: string, seen: ChatRequest) {
   const path = await findRuntime();
   const client = new CopilotClient({

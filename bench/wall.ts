@@ -9,7 +9,7 @@ import { describe, judge, median, temporaryFolder } from "./support.ts";
 const COMMAND: [string, ...string[]] = ["/bin/sh", "-c", "true"];
 const HEIGHTS = ["secrets", "project", "workspace"] as const;
 
-/** What the wall costs: a command at each height beside one outside, and a whole run in workspaces beside one without. */
+/** Measures what the sandbox costs: a command at each height beside one outside, and a run in workspaces beside one without. */
 export async function run(args: string[]): Promise<void> {
   const rounds = Number(args[0] ?? 60);
   const latency = Number(args[1] ?? 300);
@@ -17,7 +17,7 @@ export async function run(args: string[]): Promise<void> {
   await runs(latency);
 }
 
-/** One after another in turn, so that whatever else the machine does meets all of them alike. */
+/** Runs the commands in turn, so that other load on the machine affects all of them alike. */
 async function commands(rounds: number): Promise<void> {
   const folder = temporaryFolder();
   const home = join(folder.path, "io");

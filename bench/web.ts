@@ -6,7 +6,7 @@ import { followers } from "./web/followers.ts";
 import { longLists } from "./web/long-lists.ts";
 import { opening } from "./web/opening.ts";
 
-/** The page: how much of it has to come before one can type, how many can watch at once, and whether long lists stall it. */
+/** Measures how much of the page must load before one can type, how many can watch at once, and whether long lists stall it. */
 export async function run(args: string[]): Promise<void> {
   const clients = Number(args[0] ?? 1_000);
   build();

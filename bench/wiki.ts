@@ -22,7 +22,7 @@ interface Row {
   p95: number;
 }
 
-/** Search against a scan of the files, save against a bare atomic write, and the size of the index, at two sizes. */
+/** Compares search with a scan of the files and save with a bare atomic write, and measures the index, at two sizes. */
 export async function run(args: string[] = []): Promise<void> {
   const material = readMaterial();
   console.log(`material: ${(material.length / 1e6).toFixed(1)} million characters of documents and code`);
@@ -75,7 +75,7 @@ async function measure(pages: number, speedup: number, material: string): Promis
     const emptyOver: number[] = [];
     const saveNew: number[] = [];
     const saveOver: number[] = [];
-    // A folder as full as the one the pages go to: making a file takes longer the more there are beside it.
+    // A folder as full as the wiki's, since creating a file takes longer the more files are beside it.
     mkdirSync(join(root, "bare"));
     mkdirSync(join(root, "empty"));
     for (const name of readdirSync(join(root, "pages", "general"))) writeFileSync(join(root, "bare", name), "");
@@ -85,7 +85,7 @@ async function measure(pages: number, speedup: number, material: string): Promis
       const save = (content: string) => timed(() => void wiki.write(`general/saved-${at}`, content));
       const write = (content: string) => timed(() => writeFileAtomic(bare, content));
       const writeBeside = (content: string) => timed(() => writeFileAtomic(join(root, "empty", `${at}.md`), content));
-      // Each goes first every other time, for the second pays for what the first left to be written.
+      // Alternate the order, since the second one pays for what the first left to be written.
       for (const [content, bares, empties, saves] of [
         [text, bareNew, emptyNew, saveNew] as const,
         [`${text}\nagain`, bareOver, emptyOver, saveOver] as const,
@@ -149,7 +149,7 @@ async function measure(pages: number, speedup: number, material: string): Promis
   }
 }
 
-/** What a search without an index does: read every page, normalize it, look. */
+/** Does what a search without an index does: reads and normalizes every page, and searches it. */
 function scan(root: string, query: string): string[] {
   const wanted = normalize(query);
   return CATEGORIES.flatMap((category) =>
@@ -193,7 +193,7 @@ export function sliceOf(text: string, random: Random): string {
   }
 }
 
-/** The documents and code that this package and its dependencies are made of, in a fixed order. */
+/** The documents and code of this package and its dependencies, in a fixed order. */
 export function readMaterial(): string {
   const parts: string[] = [];
   let length = 0;

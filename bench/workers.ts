@@ -18,11 +18,11 @@ import { build, describe, judge, median, temporaryFolder } from "./support.ts";
 
 const LEASE_MS = 5_000;
 const MEGABYTE = 1024 * 1024;
-/** Which job was begun when, and by whom, with the number of the attempt. */
+/** When each attempt at a job began, and on which worker. */
 type Begun = Map<string, { at: number; worker: string }>;
 const log = createLog({ redactor: createRedactor() });
 
-/** From submit to start by workers; a job taken over from a worker that is gone; 50 MB there and back. */
+/** Measures the time from submit to start on workers, the take-over of a job from a lost worker, and 50 MB there and back. */
 export async function run(args: string[]): Promise<void> {
   build();
   const jobs = Number(args[0] ?? 200);
@@ -51,7 +51,7 @@ export async function run(args: string[]): Promise<void> {
     await takeOver(remote, hosts, begun);
     await fifty(atTheEnd);
   } catch (error) {
-    // What is put away below may fail over it.
+    // The cleanup below may fail because of it.
     console.error(error);
     throw error;
   } finally {
@@ -59,7 +59,7 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-/** A job that notes when it was begun, and takes as long as it is told. */
+/** A worker whose jobs record when they begin, and take as long as specified. */
 function timed(begun: Begun): Worker {
   return {
     async run({ id, spec }, { signal, attempt, blobs }) {
@@ -76,7 +76,7 @@ async function hostOf(nats: TestNats, name: string, worker: Worker, atTheEnd: At
   const connection = await connectTo(access);
   const link = createLink({ connection, access, daemon: nats.publicKey("daemon") });
   const host = openWorker({ link, capacity: 4, worker, log });
-  // Without a word: what it has is not given back.
+  // Closes without notice, so its jobs are not given back.
   const die = () => connection.close().then(host.close);
   atTheEnd(die);
   return { die };
@@ -108,7 +108,7 @@ async function carriage(remote: Dispatcher): Promise<void> {
   judge("50 MB there and back", (sentMs + backMs) / 1000, 30, " s");
 }
 
-/** By a worker: to the daemon and back. */
+/** On a worker: stores bytes at the daemon and fetches them back. */
 async function carried(blobs: Blobs, size: number): Promise<{ sentMs: number; backMs: number }> {
   const bytes = randomBytes(size);
   const from = performance.now();
@@ -118,7 +118,7 @@ async function carried(blobs: Blobs, size: number): Promise<{ sentMs: number; ba
   return { sentMs: sent - from, backMs: performance.now() - sent };
 }
 
-/** A worker that goes without a word, as one that is killed does: its lease has to run out. */
+/** Measures the take-over from a worker that is lost without notice, as one that is killed: its lease has to expire. */
 async function takeOver(remote: Dispatcher, hosts: ReadonlyMap<string, { die(): Promise<void> }>, begun: Begun): Promise<void> {
   await remote.submit(jobOf("taken", 1_000));
   while (!begun.has("taken.1")) await sleep(5);

@@ -1,5 +1,5 @@
-// Asks npm for known vulnerabilities of the packages in the bundle. They are development dependencies, so `npm audit` of a
-// user's installation does not see them. Needs `npm run build` before it; arguments are passed on to `npm audit`.
+// Asks npm for known vulnerabilities of the bundled packages. They are development dependencies, so `npm audit` of a user's
+// installation does not see them. Needs `npm run build` before it; arguments are passed on to `npm audit`.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const { components } = JSON.parse(readFileSync(join(root, "dist", "bom.cdx.json"), "utf8"));
 
-// Each under an alias, since a bundle can hold two versions of one package.
+// Each under an alias, since a bundle can contain two versions of one package.
 const installed = components.map(({ group, name, version }, index) => ({
   key: `bundled-${index}`,
   name: group === undefined ? name : `${group}/${name}`,

@@ -1,4 +1,4 @@
-// Builds the web page into dist/web, each file also compressed, so that the daemon only has to hand it out.
+// Builds the web page into dist/web. Each file is also stored compressed, so that the daemon need not compress it.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -6,7 +6,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build as bundle } from "esbuild";
 import { build } from "vite";
 
-/** Answers with the files of other packages that are part of it. */
+/** Returns the files of other packages that are part of the page. */
 export async function buildPage(root) {
   const modules = new Set();
   const collect = { name: "modules", moduleParsed: ({ id }) => void modules.add(id) };
@@ -31,7 +31,7 @@ export async function buildPage(root) {
   return files.flatMap((id) => /node_modules\/.*$/.exec(relative(root, id))?.[0] ?? []);
 }
 
-/** What draws diagrams, as one script: the frame that runs it has no origin, so it can load nothing itself. */
+/** Bundles what draws diagrams into one script. The frame that runs it has no origin, so it can load nothing itself. */
 async function buildFrame(root) {
   const { outputFiles, metafile } = await bundle({
     absWorkingDir: root,
@@ -40,7 +40,7 @@ async function buildFrame(root) {
     minify: true,
     format: "iife",
     target: "es2022",
-    // The browser's builds of packages, and none of Node's.
+    // Use the packages' builds for browsers, not those for Node.
     platform: "browser",
     legalComments: "none",
     write: false,

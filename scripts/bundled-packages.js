@@ -1,8 +1,8 @@
-// Tells which packages a bundle holds: their licences, and a bill of materials (CycloneDX) for whoever has to audit it.
+// Lists the packages in a bundle: their licences, and a bill of materials (CycloneDX) for audits.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The packages whose files esbuild's metafile names, by name and version. */
+/** The packages whose files esbuild's metafile names, sorted by name and version. */
 export function packagesIn(root, metafile) {
   const folders = new Set(
     Object.keys(metafile.inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? []),
@@ -14,7 +14,7 @@ export function packagesIn(root, metafile) {
   return packages.sort((a, b) => `${a.name} ${a.version}`.localeCompare(`${b.name} ${b.version}`, "en"));
 }
 
-/** What is bundled keeps its authors' terms: their texts, one after the other. */
+/** The licence texts of the packages, one after another. Bundled code keeps its authors' terms. */
 export function licencesOf(packages) {
   const texts = packages.map(
     ({ name, version, license, folder }) => `${name} ${version}\n\n${licenceText(folder) ?? `Licence: ${license}`}`,
@@ -27,10 +27,10 @@ function licenceText(folder) {
   return file && readFileSync(join(folder, file), "utf8").trim();
 }
 
-/** For a package that names its licence in no field; undefined for a text that is not known. */
+/** The licence of a package without a licence field; undefined if its text is not known. */
 const licenceIn = (folder) => (/^(?:the )?MIT license\b/i.test(licenceText(folder) ?? "") ? "MIT" : undefined);
 
-/** The same for every build of the same sources: it has no date and no serial number. */
+/** The bill of materials. It has no date and no serial number, so it is the same for every build of the same sources. */
 export function billOfMaterials(own, packages) {
   const components = packages.map((each) => ({ type: "library", ...described(each) }));
   const self = { type: "application", ...described(own) };

@@ -1,5 +1,5 @@
-// Makes a small project with a failing acceptance test and lets the default pipeline mend it, on the rehearsal model:
-// real edits, real worktrees, real test runs.
+// Creates a small project with a failing acceptance test and lets the default pipeline fix it, on the rehearsal model: real
+// edits, real worktrees, real test runs.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -3,7 +3,7 @@ import type { ErrorStatus } from "../src/protocol/errors.ts";
 import type { EVENT_DATA } from "../src/protocol/events.ts";
 import type { TurnErrorCode } from "../src/protocol/turns.ts";
 
-/** What the code has no words for. The types, and test/docs/reference.test.ts, see to it that nothing is missing. */
+/** Descriptions that the code does not contain. The types and test/docs/reference.test.ts make sure that none is missing. */
 
 export const VARIABLES: Record<string, { intro?: string; variables: Record<string, string> }> = {
   "The daemon and its commands": {
@@ -108,7 +108,7 @@ export const VARIABLES: Record<string, { intro?: string; variables: Record<strin
   },
 };
 
-/** Variables that everybody's programs read, or that only IO's own processes tell each other. */
+/** Variables that most programs read, or that only IO's own processes pass to each other. */
 export const NOT_DOCUMENTED = [
   ...["HOME", "PATH", "TMUX", "TMUX_TMPDIR", "SCREENDIR", "XTERM_VERSION", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"],
   ...["VIRTUAL_ENV", "GIT_CONFIG_COUNT", "IO_CALL", "COPILOT_DEBUG_GITHUB_API_URL"],

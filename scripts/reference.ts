@@ -29,7 +29,7 @@ interface Schema extends Json {
   $ref?: string;
 }
 
-/** Every page of docs/reference that is made from the code, by its name. */
+/** Every page of docs/reference that is generated from the code, by its file name. */
 export function referencePages(): Record<string, string> {
   return {
     "commands.md": commands(),
@@ -144,7 +144,7 @@ interface Operation {
 }
 
 function routes(): string {
-  // Routes only describe themselves here, so none of the rooms behind them is needed.
+  // Routes only describe themselves here, so their dependencies are not needed.
   const { app } = createHttp({} as unknown as HttpDeps);
   const described = describeApi(app, "") as unknown as {
     tags: { name: string; description: string }[];
@@ -237,7 +237,7 @@ function tools(): string {
 
 const EFFECT = { read: "Only looks.", effect: "Changes something." };
 
-/** Tools only describe themselves here, so whatever they would use is never called for its answer. */
+/** Tools only describe themselves here, so no answer of their dependencies is ever used. */
 function toolDeps(): ToolDeps {
   const nothing: unknown = new Proxy(() => nothing, { get: () => nothing });
   const hands = nothing as Parameters<typeof shell>[0] & Parameters<typeof fileOps>[0];
@@ -284,11 +284,11 @@ function jsonSchema(schema: z.ZodType, io: "input" | "output" = "input"): Schema
   const made = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" }) as Schema & {
     $defs?: Record<string, Schema>;
   };
-  // A schema with a name is a reference to its definition, also at the top.
+  // A named schema is a reference to its definition, even at the top level.
   return made.$ref === undefined ? made : made.$defs![made.$ref.replace("#/$defs/", "")]!;
 }
 
-/** A schema in a few words. */
+/** Describes a schema's type in a few words. */
 function typeOf(schema: Schema): string {
   if (schema.$ref) return code(schema.$ref.replace(/^.*\//, ""));
   if (schema.const !== undefined) return code(JSON.stringify(schema.const));
@@ -320,7 +320,7 @@ const isRecord = (value: unknown): value is Schema => typeof value === "object" 
 const code = (text: string): string => `\`${text}\``;
 const fence = (language: string, text: string): string => `\`\`\`${language}\n${text}\n\`\`\``;
 
-/** With a capital letter and a full stop. */
+/** Adds a capital letter and a full stop. */
 function sentence(text: string): string {
   if (text === "") return "";
   const [first = "", ...rest] = text;

@@ -1,6 +1,6 @@
 // Makes a release: node scripts/release.js <patch | minor | major | x.y.z> [--dry-run]
-// A clean main and a green gate first; then the version, the changelog, the package, the commit and its tag. Nothing is
-// pushed or published: that is left to a person, who is told how.
+// It needs a clean main branch and a green gate. Then it writes the version, the changelog, the package, the commit and its
+// tag. It pushes and publishes nothing, but tells a person how to.
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 const UNRELEASED = /^## Unreleased\n([\s\S]*?)(?=^## |(?![\s\S]))/m;
 const VERSION = /^(\d+)\.(\d+)\.(\d+)$/;
 
-/** Something that a person has to put right first. */
+/** Something that a person has to fix first. */
 class NotYet extends Error {}
 
 try {
@@ -48,7 +48,7 @@ function check(tag, changelog) {
   if (changesIn(changelog) === "") throw new NotYet("CHANGELOG.md has nothing under Unreleased. Say there what has changed.");
 }
 
-/** Writes the version and the changelog, and packs; what was written is taken back if the package cannot be made. */
+/** Writes the version and the changelog, and packs. Reverts the changes if packing fails. */
 function packed(version, changelog) {
   try {
     must("npm", ["version", version, "--no-git-tag-version", "--ignore-scripts"]);

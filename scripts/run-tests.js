@@ -1,5 +1,5 @@
 // Runs one of vitest's projects. With IO_TEST_AGAIN set, as in the gate, files with a failing test run once more, alone and one
-// after another: what passes then is flaky, which is said by name, and what fails again has failed.
+// after another. What passes then is reported by name as flaky, and what fails again has failed.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,19 +7,19 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** With more files than this the change is at fault, not the moment. */
+/** If more files fail, the change is at fault, not the load of the machine. */
 const MOST_FILES_AGAIN = 8;
 
 const require = createRequire(import.meta.url);
 
-/** The script of a command that a package brings. */
+/** The script of a command that a package provides. */
 export function commandOf(packageName, command) {
   const file = require.resolve(`${packageName}/package.json`);
   const { bin } = require(file);
   return join(dirname(file), typeof bin === "string" ? bin : bin[command]);
 }
 
-/** Whether they passed. */
+/** Runs the tests. Returns whether they passed. */
 export async function runTests(args, env = process.env) {
   const folder = mkdtempSync(join(tmpdir(), "io-report-"));
   try {
@@ -29,7 +29,7 @@ export async function runTests(args, env = process.env) {
     const failed = failedFiles(report);
     if (failed.length === 0 || failed.length > MOST_FILES_AGAIN) return false;
     console.log(`\nOnce more, alone: ${failed.map(({ file }) => file).join(", ")}`);
-    // A share of the files was drawn before; those that failed run all.
+    // A shard selects some of the files, but all failed files have to run.
     const options = args.filter(
       (arg, index) =>
         (arg.startsWith("-") && !arg.startsWith("--shard=")) || args[index - 1] === "--project" || args[index - 1] === "-t",
@@ -53,13 +53,13 @@ function runVitest(args, env) {
   });
 }
 
-/** None where the report is missing, or where an error belongs to no test. */
+/** The failed files and tests; empty if the report is missing, or if an error belongs to no test. */
 function failedFiles(report) {
   let results;
   try {
     results = JSON.parse(readFileSync(report, "utf8")).testResults;
   } catch {
-    // Vitest itself has ended too early to write it.
+    // Vitest ended too early to write it.
     return [];
   }
   return results

@@ -1,4 +1,4 @@
-// Starts the built package under Node 24 with an empty home, says one thing to it, and stops it.
+// Starts the built package under Node 24 with an empty home, sends it one message, and stops it.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
@@ -21,7 +21,7 @@ function run(file, args, extra = {}) {
   return stdout.trim();
 }
 
-/** One that has ended but was not yet collected by its parent does not count. */
+/** A process that has ended but was not yet reaped by its parent does not count. */
 function isAlive(pid) {
   try {
     process.kill(pid, 0);

@@ -41,12 +41,12 @@ try {
     tmux("kill-server");
     run(io[0], [io[1], "stop"], { stdio: "ignore" });
   } catch {
-    // It was not there, or has ended already.
+    // It did not start, or has already ended.
   }
   rmSync(place, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** Waits until nothing has changed for a while. */
+/** Waits until nothing has changed for 2.5 seconds. */
 async function still() {
   for (let [before, since] = ["", Date.now()]; Date.now() - since < 2_500; await sleep(100)) {
     const now = screen();

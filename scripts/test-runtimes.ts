@@ -1,6 +1,6 @@
-// Runs the tests of the engine, of recovery (with the kill sweeps) and of skills on each Copilot runtime that this platform can install:
-// all of them, or the versions given as arguments. --at-least <n> fails when fewer could be had; --quick leaves out the wires and
-// the kill sweeps, which take minutes for each.
+// Runs the tests of the engine, of recovery (with the kill sweeps) and of skills on each Copilot runtime that this platform can
+// install: all of them, or the versions given as arguments. With --at-least <n> it fails if fewer could be installed. With
+// --quick it leaves out the wires and the kill sweeps, which take minutes for each runtime.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
@@ -14,7 +14,7 @@ import { packageRoot } from "../src/lib/package-root.ts";
 import { exec } from "../src/process/exec.ts";
 
 const TESTS = ["test/engine/", "test/skills/", "test/orchestrator/skills", "crash.test.ts"];
-/** What the gate leaves out: every provider's protocol, and the kill sweeps. */
+/** The tests that --quick leaves out, as in the gate: every provider's protocol, and the kill sweeps. */
 const SLOW_TESTS = ["test/engine/wire/", "test/daemon/doctor", "test/orchestrator/setup", ".crash.ts"];
 const NOT_PUBLISHED = /\b(E404|ETARGET)\b/;
 
@@ -61,10 +61,10 @@ function passes({ version }: TestedRuntime, path: string, quick: boolean): boole
   const env = { ...process.env, COPILOT_CLI_PATH: path, IO_TEST_RUNTIME: version };
   const run = (...args: string[]) =>
     spawnSync(process.execPath, [runTests, ...args], { cwd: packageRoot, env, stdio: "inherit" }).status === 0;
-  return run("--project", "fast", ...TESTS) && (quick || run("--project", "slow", ...SLOW_TESTS));
+  return run("--project", "fast", "--project", "daemons", ...TESTS) && (quick || run("--project", "slow", ...SLOW_TESTS));
 }
 
-/** The runtime's executable; undefined when npm has no such package for this platform. */
+/** The runtime's executable; undefined if npm has no such package for this platform. */
 async function install(runtime: TestedRuntime): Promise<string | undefined> {
   if (runtime === DEFAULT_RUNTIME) return findRuntime({ ...process.env, COPILOT_CLI_PATH: "" });
   const folder = join(homedir(), ".cache", "io-orchestrator", "tested", `${runtime.version}-${platformName()}`);

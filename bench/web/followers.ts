@@ -5,12 +5,12 @@ import { createReader } from "../../web/src/live/sse.ts";
 import { type BenchDaemon, judge, memoryMb, quantile } from "../support.ts";
 
 interface Follower {
-  /** When each event came, by its number. */
+  /** When each event arrived, by its id. */
   heard: Map<number, number>;
   leave(): void;
 }
 
-/** Many clients of one event stream while an answer comes, beside the same on a bare server. */
+/** Measures many clients of one event stream during an answer, compared with the same on a bare server. */
 export async function followers(daemon: BenchDaemon, clients: number): Promise<void> {
   const before = memoryMb(daemon.pid);
   const headers = { authorization: `Bearer ${daemon.token}` };
@@ -32,7 +32,7 @@ export async function followers(daemon: BenchDaemon, clients: number): Promise<v
   bare.close();
 }
 
-/** How late the last of the clients heard of an event that another had heard of already. */
+/** Reports how much later than the first client the others received an event. */
 function report(name: string, all: readonly Follower[]): void {
   const ids = new Set(all.flatMap(({ heard }) => [...heard.keys()]));
   const missed = all.reduce((sum, { heard }) => sum + (ids.size - heard.size), 0);

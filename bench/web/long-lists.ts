@@ -10,11 +10,11 @@ const STEPS = 2_000;
 const ACTIVITIES = 20_000;
 const LINES = 10_000;
 
-/** Opens what is long and scrolls through it, and tells for how long the page stood still at most. */
+/** Opens long lists, scrolls through them, and reports for how long the page stalled at most. */
 export async function longLists(browser: Browser, daemon: BenchDaemon, folder: string): Promise<void> {
   const task = await oneTask(daemon, join(folder, "project"));
   fillConversation(join(daemon.home, "io.db"), "long", MESSAGES);
-  fill(join(daemon.home, "io.db"), task);
+  fillLong(join(daemon.home, "io.db"), task);
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   await context.request.post(`${daemon.url}/api/login`, { data: { token: daemon.token } });
   const places = [
@@ -36,14 +36,14 @@ export async function longLists(browser: Browser, daemon: BenchDaemon, folder: s
   await context.close();
 }
 
-/** What a task changed, as the daemon would tell it. */
+/** A task's changes, in the form in which the daemon reports them. */
 function longDifference(): object {
   const lines = Array.from({ length: LINES }, (_, at) => `+export const value${at} = "${at}"; // a line`);
   const text = ["diff --git a/src/long.ts b/src/long.ts", `@@ -0,0 +1,${LINES} @@`, ...lines].join("\n");
   return { text, files: [], notes: [], undone: false };
 }
 
-/** The longest task of the page's own thread while it is scrolled from one end to the other; 0 if none took 50 ms. */
+/** The longest task of the page's main thread while scrolling from one end to the other; 0 if none took 50 ms. */
 async function scroll(page: Page, list: string): Promise<number> {
   await page.waitForTimeout(1_500);
   await page.evaluate(
@@ -57,7 +57,8 @@ async function scroll(page: Page, list: string): Promise<number> {
   return (await page.evaluate("Math.max(0, ...window.stalls)")) as number;
 }
 
-async function oneTask(daemon: BenchDaemon, projectPath: string): Promise<string> {
+/** Creates a task of a squad, to which activities can be added. */
+export async function oneTask(daemon: Pick<BenchDaemon, "url" | "token">, projectPath: string): Promise<string> {
   mkdirSync(projectPath, { recursive: true });
   const headers = { authorization: `Bearer ${daemon.token}`, "content-type": "application/json" };
   const post = async (path: string, body: object) =>
@@ -69,7 +70,7 @@ async function oneTask(daemon: BenchDaemon, projectPath: string): Promise<string
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1_000).toISOString();
 
-/** Puts answered questions into a conversation. */
+/** Inserts answered questions into a conversation. */
 export function fillConversation(database: string, conversation: string, messages: number): void {
   const db = new DatabaseSync(database);
   db.exec("PRAGMA busy_timeout = 10000; BEGIN");
@@ -92,7 +93,8 @@ export function fillConversation(database: string, conversation: string, message
   db.close();
 }
 
-function fill(database: string, task: string): void {
+/** Inserts a run of many steps, and many activities of a task. */
+export function fillLong(database: string, task: string): void {
   const db = new DatabaseSync(database);
   db.exec("PRAGMA busy_timeout = 10000; BEGIN");
   db.prepare(
