@@ -1,7 +1,17 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Tests that take long or need programs of their own. `npm test` leaves them out, `npm run test:slow` runs them. */
+/** Tests that start daemons, commands or the real runtime, by what they import: `npm run test:daemons`. */
+const STARTS_PROGRAMS =
+  /(?:support\/(?:cluster|daemon|engine|orchestrator|pocket-daemon|program|runtime|shell-sweep|squads)|\/suite)\.ts"/;
+const DAEMONS = (readdirSync("test", { recursive: true }) as string[])
+  .filter((file) => file.endsWith(".test.ts"))
+  .map((file) => join("test", file))
+  .filter((file) => STARTS_PROGRAMS.test(readFileSync(file, "utf8")));
+
+/** Tests that take long or need programs of their own: `npm run test:slow`. */
 const SLOW = [
   // Kill sweeps: a run is killed after, before and during every step.
   "test/**/*.crash.ts",
@@ -30,7 +40,7 @@ const SLOW = [
   "test/web/**/*.web.ts",
   // Whole runs of the pipeline, and projects made with the real tools of their languages.
   "test/swarm/**/*.test.ts",
-  "test/forge/several-repositories.test.ts",
+  "test/forge/{several,task}-repositories.test.ts",
   "test/repositories/**/*.test.ts",
   // Folders that are exchanged while they are copied.
   "test/git/exchanged-copies.test.ts",
@@ -45,6 +55,8 @@ const SLOW = [
   "test/channels/http/files.test.ts",
   // MCP servers of the user's: published ones, hostile ones, and kills.
   "test/mcp/{servers,hostile,projects,addresses,logins,loaded}.test.ts",
+  // The runtime is killed under each of them; one conversation over all of them.
+  "test/channels/{runtime-killed,one-conversation}.test.ts",
   // Clients of others, which are fetched from their registries the first time.
   "test/channels/real-clients.test.ts",
   // OpenAI clients whose daemon is killed or stopped under them.
@@ -83,7 +95,11 @@ export default defineConfig({
     hookTimeout: 120_000,
     sequence: { sequencer: LongFirst },
     projects: [
-      { extends: true, test: { name: "fast", include: ["test/**/*.test.ts"], exclude: SLOW, testTimeout: 120_000 } },
+      {
+        extends: true,
+        test: { name: "fast", include: ["test/**/*.test.ts"], exclude: [...SLOW, ...DAEMONS], testTimeout: 120_000 },
+      },
+      { extends: true, test: { name: "daemons", include: DAEMONS, exclude: SLOW, testTimeout: 120_000 } },
       { extends: true, test: { name: "slow", include: SLOW, testTimeout: 300_000, env: { IO_TEST_MODE: "full" } } },
       // Programs that take minutes to build or gigabytes to install: the gate leaves them out.
       {

@@ -7,7 +7,8 @@ import { packageRoot } from "../src/lib/package-root.ts";
 const src = join(packageRoot, "src");
 
 /**
- * The rooms from the ground up, and what each may import besides itself. `lib`, `home` and `protocol` are open to all.
+ * The rooms, which are the top-level folders of src, from the bottom up, and what each may import besides itself. All may
+ * import `lib`, `home` and `protocol`.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   lib: [],
@@ -56,10 +57,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 };
 const OPEN_TO_ALL = ["lib", "home", "protocol"];
 
-/** What opens a file by its path, and so could be led astray by a link, or held up by a pipe. */
+/** Functions that open a file by its path, so a link could redirect them and a pipe could block them. */
 const OPENING =
   /^(?:readFile|writeFile|appendFile|open|copyFile|cp)(?:Sync)?$|^(?:openAsBlob|createReadStream|createWriteStream|default)$/;
-/** Who may open files by other means than `lib/pinned`, and why nobody else can have put something in their place. */
+/** Files that may open files by other means than `lib/pinned`, and why nobody else can have replaced what they open. */
 const MAY_OPEN: Record<string, string> = {
   "lib/pinned/folder.ts": "opens folders for all others",
   "lib/pinned/read.ts": "opens files for all others",
@@ -79,7 +80,7 @@ const MAY_OPEN: Record<string, string> = {
   "process/wall/caches.ts": "makes cargo's lock files where there are none, in a folder that no command can write",
   "process/wall/connection-judge.ts": "reads /proc",
   "process/wall/other-mounts.ts": "reads /proc",
-  "process/wall/processes-behind.ts": "reads /proc",
+  "process/wall/sandboxed-processes.ts": "reads /proc",
   "process/wall/temporary.ts": "makes empty files where there are none",
   "engine/sessions/generations.ts": "the sessions, which no command can write",
   "engine/models/github.ts": "the Copilot program's own settings, read at start",
@@ -103,21 +104,21 @@ const MAY_OPEN: Record<string, string> = {
   "cli/logs.ts": "the log, for the person who reads it",
   "cli/swarm-options.ts": "a plan that a person names",
 };
-/** Who may open a database, and which; everybody else is a client of the daemon. */
+/** Files that may open a database, and which one. All others are clients of the daemon. */
 const MAY_OPEN_DATABASE: Record<string, string> = {
   "store/open.ts": "io.db, for whoever holds the lock of its data folder",
   "store/digest.ts": "io.db, to read, in a thread of its own",
+  "store/integrity.ts": "io.db, to read whether it is whole, in a thread of its own",
   "store/snapshot.ts": "io.db, to copy it for a backup, and the copy",
   "store/lock.ts": "the lock itself",
   "store/usage-aside.ts": "io.db, for what the doctor and setup used",
-  "daemon/doctor.ts": "io.db, to read whether it is whole",
   "daemon/squad-folders.ts": "io.db, to read, for the doctor",
   "daemon/telegram-finding.ts": "io.db, to read, for the doctor",
   "daemon/connection-findings.ts": "io.db, to read, for the doctor",
   "backup/restore.ts": "io.db of a home that nobody uses, before it is put aside",
   "wiki/index-file.ts": "the wiki's index, which can be made anew",
 };
-/** Who opens the store: the daemon and a worker, and a command that has taken the data folder. */
+/** Files that open the store: for the daemon and a worker, and for a command that has taken over the data folder. */
 const MAY_OPEN_STORE = ["daemon/core.ts", "daemon/own-home.ts", "store/usage-aside.ts"];
 const SDK = "@github/copilot-sdk";
 const NATS = "@nats-io/";
@@ -129,11 +130,11 @@ interface Source {
   room: string;
   text: string;
   lines: number;
-  /** Relative imports as paths below src, others by their name. */
+  /** Relative imports as paths, others by name. */
   imports: string[];
 }
 
-const sources = readSources();
+const sources = readSources(src, "");
 
 describe("the house", () => {
   test("no room imports from a room that may not be known to it", () => {
@@ -158,7 +159,7 @@ describe("the house", () => {
     const others = sources.filter(({ path }) => !path.startsWith("workers/jobs/nats/"));
     const knows = ({ text }: Source) => /^(?:import|export) (?!type\b)[^;]*from "@nats-io\//m.test(text);
     expect(others.filter(knows).map(({ path }) => path)).toEqual([]);
-    // The room of the cluster is itself loaded when there is one, and so is what the doctor finds of it.
+    // The cluster folder itself is loaded only if there is a cluster, and so is the doctor's finding about it.
     const isLate = ({ path }: Source) => path.startsWith("workers/cluster/") || path === "daemon/cluster-finding.ts";
     const loads = (source: Source) => !isLate(source) && /^import (?!type\b)[^;]*\/nats\/[^;]*";/m.test(source.text);
     expect(others.filter(loads).map(({ path }) => path)).toEqual([]);
@@ -167,7 +168,7 @@ describe("the house", () => {
 
   test("only the runner of git starts git", () => {
     const named = sources.filter(({ text }) => /\bfind\("git"\)/.test(text));
-    // The doctor asks for no more than its version.
+    // The doctor only asks for git's version.
     expect(named.map(({ path }) => path).sort()).toEqual(["daemon/core.ts", "daemon/doctor.ts"]);
     const makers = sources.filter(({ text }) => /\bcreateGit\(\{/.test(text)).map(({ path }) => path);
     expect(makers.sort()).toEqual(["daemon/core.ts", "git/command.ts"]);
@@ -201,13 +202,15 @@ describe("the house", () => {
       "src/protocol/tool-news.ts",
     ];
     expect(taken.filter((each) => !each.startsWith("type src/protocol/") && !shared.includes(each))).toEqual([]);
-    // What it does take must bring nothing else along.
+    // What it does take must not import anything else.
     for (const path of shared)
       expect(readFileSync(join(packageRoot, path), "utf8")).not.toMatch(/^import (?!type |.* "\.\/check-words\.ts")/m);
   });
 
-  test("no imports run in a circle", () => {
-    expect(findCycle(sources)).toBeUndefined();
+  test("no imports run in a circle, in the page and the tests neither", () => {
+    const all = ["src", "web/src", "test", "bench", "scripts"].flatMap((folder) => readSources(packageRoot, folder));
+    expect(all.length).toBeGreaterThan(1_000);
+    expect(findCycle(all)).toBeUndefined();
   });
 
   test("inside a room, too, folders know each other in one direction", () => {
@@ -300,7 +303,7 @@ describe("the rules themselves", () => {
   });
 });
 
-/** Programs come from src/process/programs.ts, as absolute paths. */
+/** Programs must come from src/process/programs.ts, as absolute paths. */
 function bareNames({ path, text }: Source): string[] {
   const started = [
     ...text.matchAll(/(?<!\.)\b(?:exec|execFile|execSync|execFileSync|spawn|spawnSync|wrap)\(\s*\[?"([\w.-]+)"\s*,/g),
@@ -311,7 +314,7 @@ function bareNames({ path, text }: Source): string[] {
 function forbiddenImports({ path, room, imports }: Source): string[] {
   const own = MAY_IMPORT[room];
   if (!own) return [`src/${path}: the room ${room} is not in the table of test/architecture.test.ts.`];
-  // Those that are open to all know only those below themselves.
+  // The rooms that all may import may themselves import only those below them.
   const below = OPEN_TO_ALL.includes(room) ? OPEN_TO_ALL.slice(0, OPEN_TO_ALL.indexOf(room)) : OPEN_TO_ALL;
   const allowed = [...below, ...own];
   return imports
@@ -325,7 +328,7 @@ function openings(source: Source): string[] {
   return opensIn(source).map((name) => `src/${source.path} opens files by ${name}: use lib/pinned, or say in MAY_OPEN why not.`);
 }
 
-/** The functions by which a file opens others. */
+/** The functions with which a file opens others. */
 function opensIn(source: Source | undefined): string[] {
   const text = source?.text ?? "";
   const named = [...text.matchAll(/\bimport\s+(?:type\s+)?([^;"']*?)\s+from\s+["'](?:node:)?fs(?:\/promises)?["']/g)].flatMap(
@@ -339,7 +342,7 @@ function opensIn(source: Source | undefined): string[] {
   return /\b(?:import|require)\(\s*["'](?:node:)?fs(?:\/promises)?["']/.test(text) ? [...named, "import"] : named;
 }
 
-/** Exported names of two words or more, which no sentence would hold by chance. */
+/** Exported names of two words or more, which do not occur in a sentence by chance. */
 const TYPE_NAME = /^export (?:type|interface|class|const) ([A-Z][a-z]+[A-Z]\w*)/gm;
 
 function namesInSentences({ path, text }: Source, names: ReadonlySet<string>): string[] {
@@ -354,7 +357,7 @@ function namesInSentences({ path, text }: Source, names: ReadonlySet<string>): s
   return visit(file);
 }
 
-/** A function counts with everything inside it, from its first line to its last. */
+/** A function's lines include everything inside it, from its first line to its last. */
 function longFunctions({ path, text }: Source): string[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
   const lineOf = (position: number) => file.getLineAndCharacterOfPosition(position).line;
@@ -369,7 +372,7 @@ function longFunctions({ path, text }: Source): string[] {
   return visit(file);
 }
 
-/** A function's own name, or that of what it is given to. */
+/** A function's own name, or the name of what it is assigned to. */
 function nameOf(node: ts.SignatureDeclaration): string {
   if (node.name) return node.name.getText();
   const { parent } = node;
@@ -397,7 +400,7 @@ function findCycle(all: readonly Source[]): string | undefined {
   return undefined;
 }
 
-/** The same arrows between the folders of each room; what lies in a room directly stands for itself. */
+/** The same imports, between the folders of each room. A file directly in a room counts as a folder of its own. */
 function floorsOf(all: readonly Source[]): Source[] {
   const floors = new Map<string, Source>();
   for (const each of all) {
@@ -411,24 +414,28 @@ function floorsOf(all: readonly Source[]): Source[] {
 
 const floorOf = (path: string): string => path.split("/").slice(0, 2).join("/");
 
-/** The folder directly below src, or the file itself if it stands there. */
+/** The folder directly below src, or the file itself if it is there. */
 function roomOf(path: string): string {
   return path.split("/")[0]!;
 }
 
-function readSources(): Source[] {
-  const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
-  return files.map((name) => {
-    const path = name.split(sep).join("/");
-    const text = readFileSync(join(src, name), "utf8");
-    const found = [...text.matchAll(/(?:\bfrom\s+|\bimport\s+|\bimport\(\s*)["']([^"']+)["']/g)].map((match) => match[1]!);
-    const imports = found.map((given) =>
-      given.startsWith(".")
-        ? relative(src, resolve(src, dirname(name), given))
-            .split(sep)
-            .join("/")
-        : given,
-    );
-    return { path, room: roomOf(path), text, lines: text.split("\n").length - 1, imports };
-  });
+/** The files below a folder, with paths and relative imports as seen from `base`. */
+function readSources(base: string, folder: string): Source[] {
+  const files = readdirSync(join(base, folder), { recursive: true, encoding: "utf8" });
+  return files
+    .filter((name) => /\.(?:ts|vue|m?js)$/.test(name))
+    .map((name) => {
+      const file = join(base, folder, name);
+      const path = relative(base, file).split(sep).join("/");
+      const text = readFileSync(file, "utf8");
+      const found = [...text.matchAll(/(?:\bfrom\s+|\bimport\s+|\bimport\(\s*)["']([^"']+)["']/g)].map((match) => match[1]!);
+      const imports = found.map((given) =>
+        given.startsWith(".")
+          ? relative(base, resolve(dirname(file), given))
+              .split(sep)
+              .join("/")
+          : given,
+      );
+      return { path, room: roomOf(path), text, lines: text.split("\n").length - 1, imports };
+    });
 }

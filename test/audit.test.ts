@@ -10,7 +10,9 @@ import { temporaryFolder } from "./support/home.ts";
 
 type Asked = Record<string, string[]>;
 
-/** A registry that answers what `npm audit` asks: POST /-/npm/v1/security/advisories/bulk, names with versions, gzipped. */
+/**
+ * A registry that answers the request of `npm audit`: POST /-/npm/v1/security/advisories/bulk, names with versions, gzipped.
+ */
 async function registry(advisories: object, status = 200) {
   const asked: Asked[] = [];
   const server = createServer(async (request, response) => {

@@ -31,7 +31,7 @@ test("the bill of materials names every library in the bundle, with its version 
     const name = nameOf(component);
     const known = Object.entries(locked).filter(([place]) => place.endsWith(`node_modules/${name}`));
     expect(known.map(([, each]) => each.version)).toContain(version);
-    // A package may name its licence in its text alone.
+    // A package may name its licence only in the licence text.
     expect(known.map(([, each]) => each.license ?? "MIT")).toContain(licenses[0]?.license?.id ?? licenses[0]?.expression);
     expect(purl).toBe(`pkg:npm/${name.replace("@", "%40")}@${version}`);
   }
@@ -55,6 +55,14 @@ test("what is logged of a bug names files and lines of the sources, not of the b
     expect(file).toBe("test/support/logs-a-bug.ts");
     expect(readFileSync(join(packageRoot, file!), "utf8").split("\n")[Number(line) - 1]).toContain(said);
   }
+});
+
+test("no file of the bundle holds a letter for which Node would keep all of it at two bytes a letter", () => {
+  const files = readdirSync(join(packageRoot, "dist"), { recursive: true, encoding: "utf8" });
+  const programs = files.filter((file) => file.endsWith(".js") && !/^(?:test|web)/.test(file));
+  expect(programs.length).toBeGreaterThan(20);
+  const wide = (file: string) => /\P{ASCII}/u.test(readFileSync(join(packageRoot, "dist", file), "utf8"));
+  expect(programs.filter(wide)).toEqual([]);
 });
 
 test("every file of the bundle has a map that names files of src, and holds none of their text", () => {

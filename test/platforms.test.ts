@@ -17,7 +17,7 @@ const read = (...path: string[]) => readFileSync(join(packageRoot, ...path), "ut
 const { packages: locked } = JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> };
 const PLATFORMS = ["darwin", "linux", "linuxmusl", "win32"].flatMap((os) => [`${os}-arm64`, `${os}-x64`]);
 
-/** Whether a package at a place in the tree finds another by its name, as Node looks for it. */
+/** Whether a package at a place in the tree finds another by name, with Node's resolution rules. */
 function finds(place: string, name: string): boolean {
   if (locked[join(place, "node_modules", name)]) return true;
   return place !== "" && finds(place.includes("/node_modules/") ? place.slice(0, place.lastIndexOf("/node_modules/")) : "", name);

@@ -7,7 +7,7 @@ import { temporaryFolder } from "./support/home.ts";
 
 const CHANGELOG = "# Changelog\n\n## Unreleased\n\n- A new thing, for $1 & more.\n\n## 1.2.3 (2026-01-01)\n\n- An old thing.\n";
 
-/** A small checkout with a gate, on main, clean. */
+/** A small checkout with a gate, on main, without uncommitted changes. */
 function checkout({ gate = "exit 0", changelog = CHANGELOG, files = {} as Record<string, string> } = {}) {
   const folder = temporaryFolder();
   const env = { ...process.env, HOME: folder, npm_config_cache: join(folder, ".npm"), npm_config_update_notifier: "false" };

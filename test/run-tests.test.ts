@@ -15,7 +15,7 @@ test("fails the first time", () => {
 const FAILS = 'test("fails always", () => expect(1).toBe(2));';
 const PASSES = 'test("passes", () => expect(1).toBe(1));';
 
-/** Runs a project of its own with these test files. */
+/** Runs a new project with these test files. */
 function run(files: Record<string, string>, again: boolean, args: readonly string[] = []) {
   const folder = mkdtempSync(join(tmpdir(), "io-again-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

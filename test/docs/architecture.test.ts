@@ -56,7 +56,7 @@ function leads(from: string, target: string): boolean {
   return heading === undefined || headingsOf(read(path)).includes(heading);
 }
 
-/** Headings as GitHub makes anchors of them. */
+/** The anchors that GitHub makes from headings. */
 function headingsOf(text: string): string[] {
   return [...withoutCode(text, /^```.*?^```/gms).matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
     title

@@ -51,11 +51,11 @@ test.each([
 
 const complaintsAt = (where: string, why: string | undefined): string[] => (why === undefined ? [] : [`${where}: ${why}`]);
 
-/** The calls of our programs in the blocks that show what to type. */
+/** The calls of our programs in code blocks that show what to type. */
 function examplesIn(text: string): string[][] {
   const blocks = [...text.matchAll(/^ *```(?:sh|bash|shell|console)\n(.*?)^ *```/gms)].map(([, block = ""]) => block);
   return blocks.flatMap((block) => {
-    // With prompts, only the lines behind one are typed. What a reader has to fill in stands between angle brackets.
+    // In blocks with prompts, only lines after a prompt are typed. Placeholders are in angle brackets.
     const typed = [...block.matchAll(/^\$ (.*)$/gm)].map(([, line]) => line).join("\n") || block;
     const line = readShell(typed.replace(/<([a-z][a-z -]*)>/g, (_, name: string) => name.replaceAll(" ", "-")));
     const calls = commandsIn(line).map(({ words }) => words.map(({ text: word }) => word));
@@ -68,7 +68,7 @@ function withoutVariables(words: string[]): string[] {
   return start < 0 ? [] : words.slice(start);
 }
 
-/** Parses a command line as the real programs do, without doing what it says. */
+/** Parses a command line as the real programs do, without running it. */
 function whyRefused([program = "", ...args]: readonly string[]): string | undefined {
   const all = buildProgram(shell);
   disarm(all);
@@ -96,7 +96,7 @@ function disarm(command: Command, isTop = true): void {
   for (const each of command.commands) disarm(each, false);
 }
 
-/** Commands as sentences name them: `io squad set <slug> --check "<command>"`. */
+/** Commands mentioned in sentences: `io squad set <slug> --check "<command>"`. */
 function mentionsIn(text: string): string[][] {
   const prose = text.replace(/^ *```.*?^ *```/gms, "");
   return [...prose.matchAll(/`((?:io|swarm) [^`\n]+)`/g)].flatMap(([, words = ""]) => {
@@ -109,7 +109,7 @@ function mentionsIn(text: string): string[][] {
   });
 }
 
-/** Why the words name a command or flag that is not there; only names are looked at, since sentences leave out the rest. */
+/** Why a mention names an unknown command or flag. Only names are checked, because sentences omit the rest. */
 function whyUnknown(words: readonly string[]): string | undefined {
   let here = commandCalled(words[0]!);
   const path = [words[0]!];

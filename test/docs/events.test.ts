@@ -19,7 +19,7 @@ test.each(Object.entries(EVENT_DATA))(
     expect(text.split("\n")[2]).toMatch(/^[A-Z].+\.$/);
     const listed = [...text.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name);
     const fields = Object.entries((schema as z.ZodObject).shape).map(([name, field]) => {
-      // One with a default is always there.
+      // A field with a default is always present.
       const left = field.safeParse(undefined);
       return left.success && left.data === undefined ? `${name}?` : name;
     });

@@ -43,7 +43,7 @@ describe("the reference is what the code says", () => {
   });
 });
 
-/** What a pattern finds in the source, each once. */
+/** What a pattern matches in the source, without duplicates. */
 function read(pattern: RegExp): string[] {
   const files = readdirSync(join(packageRoot, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".ts"),

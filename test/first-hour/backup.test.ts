@@ -17,7 +17,7 @@ import { until } from "../support/until.ts";
 
 const items = async <T>(daemon: TestDaemon, path: string) => (await daemon.json<{ items: T[] }>("GET", path)).items;
 
-/** A home with a page, and its backup. */
+/** A home with a wiki page, and its backup. */
 async function backedUp(): Promise<{ home: string; file: string }> {
   const home = temporaryHome({ port: 0 });
   const daemon = await startDaemonProcess(home, { IO_ENGINE: "rehearsal" });
@@ -71,7 +71,7 @@ test("a backup of a running daemon, restored elsewhere, has the same squads, pag
 
   const home = join(temporaryFolder(), "elsewhere");
   expect(await runIo(["restore", file], home)).toMatchObject({ code: 0, stdout: expect.stringContaining(home) });
-  // What stays behind at the old place is not needed any more.
+  // The old place is not needed any more.
   rmSync(first.home, { recursive: true, force: true });
   hold = false;
   const second = await startDaemonProcess(home, providerEnvironment(model.url));
@@ -175,13 +175,13 @@ test("a file that is cut, changed or something else is refused and leaves nothin
   });
 });
 
-/** Backs up in a terminal, where it takes a while. */
+/** Makes a backup in a terminal that takes long enough to show progress. */
 async function showsProgress(home: string, file: string): Promise<void> {
   const command = ["sh", "-c", `"${process.execPath}" "${IO}" backup "${file}"; echo "exit $?"; sleep 100`];
   const terminal = await openTerminal(temporaryFolder(), command, cleanEnvironment(home));
   await terminal.sees("exit 0", 60_000);
   const bytes = uncoloured(terminal.bytes());
-  // What is done within a moment is not shown.
+  // Steps that take only a moment are not shown.
   expect(bytes).toMatch(/packing \d+ files, [\d.]+ \w?B {2}[\d.]+ s/);
   expect(forbiddenIn(terminal.bytes())).toEqual([]);
   expect((await terminal.screen()).replaceAll("\n", "")).toMatch(/^\S+large\.tar\.gz holds all of/);
@@ -227,7 +227,7 @@ test("a restore that is killed at any of its steps leaves the old home or the ne
     }
     if (which === "new") expect([step, beside.length, isWhole(join(parent, beside[0]!), "old")]).toEqual([step, 1, true]);
     seen.add(`${which}, ${wasMoving ? "moving" : "before or after"}`);
-    // What it left is gone with the next one.
+    // The next restore removes what the killed one left behind.
     if (step === 1) {
       expect(await runIo(["restore", file, "--yes"], home)).toMatchObject({ code: 0 });
       expect(existsSync(join(home, ".restore"))).toBe(false);
@@ -235,7 +235,7 @@ test("a restore that is killed at any of its steps leaves the old home or the ne
   }
   expect([...seen]).toEqual(expect.arrayContaining(["old, before or after", "new, moving"]));
 
-  // One that is just at that step is not interfered with.
+  // A restore that is still at that step is not interfered with.
   for (let step = 1; ; step += 1) {
     await dieBefore(step);
     if (existsSync(join(home, ".restore", "progress.json"))) break;
@@ -245,7 +245,7 @@ test("a restore that is killed at any of its steps leaves the old home or the ne
   expect(await runIo(["start"], home)).toMatchObject({ code: 1, stderr: expect.stringMatching(/A restore \(pid \d+\) is just/) });
 }, 300_000);
 
-/** All that a restore which was killed at its last step has ever left beside a data folder, as far as anybody can make it. */
+/** Everything that a restore killed at its last step has ever left beside a data folder, as far as a command can fake it. */
 const plantFor = (home: string) =>
   [
     `umask 077; mkdir ${home}.restored-999999 ${home}.restoring-999999 ${home}.before-20260101T000000 ${home}.before-20260101T000000/.restore`,
@@ -279,7 +279,7 @@ test("a restore that is killed leaves the home as it was, and the next one clean
   const file = join(temporaryFolder(), "large.tar.gz");
   await showsProgress(source, file);
   const besides = (home: string) => readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.restor`));
-  /** The home of a restore that was killed half-way; a machine that is busy elsewhere may let one come to its end. */
+  /** The home of a restore that was killed halfway. Retries, because on a busy machine a restore may finish before the kill. */
   async function killedHalfWay(): Promise<string> {
     for (;;) {
       const home = join(temporaryFolder(), "home");

@@ -18,7 +18,7 @@ async function script(shell: string): Promise<{ folder: string; file: string }> 
   return { folder, file };
 }
 
-/** What each line can be completed to; the same in every shell. */
+/** Some completions of each line, the same in every shell. */
 const LINES: [line: string, some: string[], none?: string[]][] = [
   ["io squ", ["squad"]],
   ["io squad ad", ["add-agent"]],

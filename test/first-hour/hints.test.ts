@@ -8,7 +8,7 @@ import { temporaryFolder } from "../support/home.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
-/** Types a command in a folder and runs, word for word, what its answer tells to type next. */
+/** Types a command in a folder and runs, word for word, the command that its answer suggests. */
 async function followHint(cwd: string, typed: string, env: NodeJS.ProcessEnv): Promise<string> {
   const place = temporaryFolder();
   const terminal = await openTerminal(place, ["sh", "-c", `cd '${cwd}'; ${typed}; echo "exit $?"; sleep 100`], env);
@@ -26,7 +26,7 @@ test("a hint works as typed, whether IO was started by its file, through npx, or
     IO_ENGINE: "rehearsal",
     npm_config_cache: join(home, "cache"),
     npm_config_update_notifier: "false",
-    // Otherwise npx builds the checkout anew, under the feet of other tests.
+    // Otherwise npx rebuilds the checkout while other tests use it.
     npm_config_ignore_scripts: "true",
   });
   const stop = () => runIo(["stop"], home);

@@ -17,14 +17,14 @@ const blocks = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, langua
 const of = (language: string) => blocks.filter((block) => block.language === language).map(({ content }) => content);
 
 /**
- * npm as a newcomer has it, but for `install`: the checkout that is tested is installed already, and a second one in its place
- * would pull it from under the other tests. `start` and `link` are npm's own.
+ * npm as a newcomer has it, except for `install`: the tested checkout is already installed, and installing again would break
+ * other running tests. `start` and `link` are npm's own.
  */
 const NPM = `#!/bin/sh
 if [ "$1" = install ]; then echo "up to date"; else exec "$REAL_NPM" "$@"; fi
 `;
 
-/** Somebody who has never used IO, with a home of their own. */
+/** A person who has never used IO, with a new home. */
 function newcomer() {
   const place = temporaryFolder();
   const linked = join(place, "prefix", "bin");
@@ -36,13 +36,13 @@ function newcomer() {
   const { IO_HOME: _, ...env } = cleanEnvironment(home, {
     ...{ PATH, IO_ENGINE: "rehearsal", NO_COLOR: "1", IO_MODE: "" },
     ...{ npm_config_prefix: join(place, "prefix"), npm_config_cache: join(place, "cache"), npm_config_update_notifier: "false" },
-    // Otherwise npm builds the checkout anew when it links it.
+    // Otherwise npm rebuilds the checkout when it links it.
     ...{ npm_config_ignore_scripts: "true", npm_config_audit: "false", npm_config_offline: "true" },
   });
   return { place, home, env, linked };
 }
 
-/** What a block promises: `…` stands for what differs from run to run, a line of it for any lines. */
+/** The output that a block promises: `…` stands for what differs between runs, and a line of it for any lines. */
 function promised(lines: readonly string[]): RegExp {
   const escaped = (line: string) => line.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("…", ".*");
   return new RegExp(`^${lines.map((line) => (line === "…" ? "(?:.*\\n)*?" : `${escaped(line)}\\n`)).join("")}\\n*$`);
@@ -84,7 +84,7 @@ describe("what to do next, with its real output", () => {
         expect(`$ ${line}\n${output}`).toMatch(promised([`$ ${line}`, ...expected]));
         expect([line, code]).toEqual([line, 0]);
       }
-      // All of it was done in the mode that everybody begins with.
+      // All of it ran in the default mode.
       expect((await exec("io", ["config", "get", "mode"], { cwd: home, env })).stdout).toBe("auto\n");
     });
   }

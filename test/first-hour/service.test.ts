@@ -6,7 +6,7 @@ import { runIo } from "../support/daemon.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { ensureProgram, PYTHON } from "../support/program.ts";
 
-/** A person's home, with letters in its path that a unit has to spell otherwise. */
+/** A person's home with characters in its path that a systemd unit must escape. */
 const person = () => {
   const home = join(temporaryFolder(), 'a 100% "good" $HOME\\here');
   return { home, env: { HOME: home, IO_HOME: join(home, ".io"), XDG_RUNTIME_DIR: "/nowhere", OPENAI_API_KEY: "sk-secret" } };
@@ -34,7 +34,7 @@ test("io service install writes a unit that systemd accepts, tells that no sessi
   expect([checked.code, checked.output]).toEqual([0, ""]);
   expect((await runIo(["service", "status"], home, env)).stdout).toMatch(/is there; systemd cannot be asked from here\.\n/);
 
-  // Another home has a service of its own, and neither is in the other's way.
+  // Another home has its own service, and the two do not conflict.
   const other = { ...env, IO_HOME: join(home, "Work & play") };
   expect((await runIo(["service", "status"], home, other)).stdout).toContain("No service is installed");
   const { path } = JSON.parse((await runIo(["service", "install", "--json"], home, other)).stdout) as { path: string };

@@ -18,7 +18,7 @@ describe("by keys, at a terminal", () => {
       until(String(what), async () => what.test(await terminal.screen()), 40_000).catch(async (error: unknown) => {
         throw new Error(`${String(error)}\n${await terminal.screen()}`);
       });
-    /** Moves down until the line under the cursor is the one that is meant. */
+    /** Moves the cursor down to the line with this label and presses Enter. */
     const choose = async (question: RegExp, label: RegExp) => {
       await seen(question);
       await until(`the cursor on ${label}`, async () => {
@@ -29,7 +29,7 @@ describe("by keys, at a terminal", () => {
       });
       await terminal.press("Enter");
     };
-    /** The last questions, each with the answer that is offered. */
+    /** Answers the last questions with their defaults. */
     const finish = async () => {
       await seen(/Telegram bot/);
       await terminal.press("Enter");
@@ -99,7 +99,7 @@ describe("by keys, at a terminal", () => {
     await choose(/Which model is to answer\?/, /GitHub Copilot/);
     await choose(/How does IO log in/, /Log in now/);
     await answer(/Type the code 1234/, "yes");
-    // The stand-in answers, but calls no tool, which the person is asked about.
+    // The fake GitHub answers but calls no tool, so setup asks the person what to do.
     await choose(/at GitHub Copilot[\s\S]*What now\?/, /Keep it/);
     await finish();
     expect(config(home)).toEqual({});

@@ -23,7 +23,7 @@ describe("by flags, on a bare home", () => {
     expect(github.asked.find(({ what }) => what.includes("chat/completions"))?.token).toBe(TOKEN);
     expect(`${result.stdout}${result.stderr}`).not.toContain(TOKEN);
     const asked = github.asked.length;
-    // What is written serves from now on.
+    // The stored settings are used from now on.
     expect((await runIo(["doctor"], home, env)).stdout).toContain("at GitHub Copilot");
     expect(github.asked.length).toBeGreaterThan(asked);
   });

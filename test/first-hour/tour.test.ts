@@ -27,7 +27,7 @@ test("the tour ends with everything that it promised in its store, and with noth
   expect(existsSync(join(person, "home"))).toBe(false);
 
   const daemon = await startDaemonProcess(told.home, { IO_ENGINE: "rehearsal", IO_MODE: "" });
-  // It works in the mode that everybody begins with, and nobody was asked.
+  // The tour works in the default mode and without any approval.
   expect(await daemon.json("GET", "/api/status")).toMatchObject({ mode: "auto" });
   expect(await items(daemon, "/api/approvals")).toEqual([]);
   expect(await items<Squad>(daemon, "/api/squads")).toMatchObject([{ slug: "greeter", projectPath: told.project }]);
@@ -57,7 +57,7 @@ test("the tour ends with everything that it promised in its store, and with noth
   expect(git(told.project, "show", `${run.branch}:src/farewell.js`)).toContain("export function farewell");
   expect(git(told.project, "status", "--porcelain", "--", "src", "test")).toBe("");
 
-  // No model that never served is named or billed: another name stands only where it is stood in for.
+  // No model is named or billed that was not used. Another name appears only where the rehearsal model replaces it.
   const calls = run.steps.filter(({ kind }) => kind === "call");
   expect(calls.length).toBeGreaterThan(4);
   expect(new Set(calls.flatMap(({ model, asked }) => [model, asked]))).toEqual(new Set(["rehearsal"]));
@@ -113,7 +113,7 @@ test.each(["the very start", "the sample", "the daemon's start", "a scene"])(
     const pressed = performance.now();
     await terminal.press("C-c");
     await until("the end", async () => (await terminal.screen()).includes("exit 130"), 20_000);
-    // The tour promises 5 s; a busy machine gets a little more.
+    // The tour promises 5 s; a busy machine gets slightly more.
     expect(performance.now() - pressed).toBeLessThan(soon(5_000));
     expect(place()).toBeUndefined();
     await until("every process to be gone", () => processesOn(data).length === 0);

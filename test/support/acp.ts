@@ -2,6 +2,8 @@ import { spawn } from "node:child_process";
 import { Readable, Writable } from "node:stream";
 import {
   type ClientConnection,
+  type CreateElicitationRequest,
+  type CreateElicitationResponse,
   client,
   methods,
   ndJsonStream,
@@ -10,35 +12,46 @@ import {
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
 import { onTestFinished } from "vitest";
+import type { TestTerminals } from "./acp-terminals.ts";
 import { cleanEnvironment, IO } from "./daemon.ts";
 
-/** What an editor is asked about, and how it answers. */
+/** A permission request to the editor, and the ways to answer it. */
 export interface Permission {
   request: RequestPermissionRequest;
   answer: (outcome: RequestPermissionResponse["outcome"]) => void;
   fail: (error: Error) => void;
-  /** Whether the question was taken back. */
+  /** Aborted when the agent cancels the request. */
   signal: AbortSignal;
 }
 
-/** An editor that has started `io acp`, with the official client. */
+/** An editor that has started `io acp` and talks to it through the official client. */
 export interface Editor {
   agent: ClientConnection["agent"];
-  /** Everything it was told, in order. */
+  /** Every session update received, in order. */
   updates: { session: string; update: SessionUpdate }[];
   permissions: Permission[];
-  /** What the agent has said in a session. */
+  /** The text of all chunks of one kind in a session; by default, what the agent said. */
   said: (session: string, kind?: "agent_message_chunk" | "user_message_chunk" | "agent_thought_chunk") => string;
   of: <K extends SessionUpdate["sessionUpdate"]>(session: string, kind: K) => Extract<SessionUpdate, { sessionUpdate: K }>[];
-  /** Every line on standard output. */
+  /** Every line that `io acp` has printed to standard output. */
   lines: () => string[];
   notes: () => string;
-  /** Closes standard input, and tells how `io acp` ended. */
+  /** Closes standard input and returns the exit code of `io acp`. */
   close: () => Promise<number | null>;
   kill: () => void;
 }
 
-const capabilities = (readTextFile: boolean) => ({ fs: { readTextFile, writeTextFile: false }, terminal: false });
+const capabilities = (readTextFile: boolean, hasForms: boolean, terminal: boolean) => ({
+  ...{ fs: { readTextFile, writeTextFile: false }, terminal },
+  ...(hasForms && { elicitation: { form: {} } }),
+});
+
+/** A form that the editor shows. */
+export interface ShownForm {
+  request: CreateElicitationRequest;
+  answer: (answer: CreateElicitationResponse) => void;
+  signal: AbortSignal;
+}
 
 export interface EditorProcess {
   stdin: WritableStream<Uint8Array>;
@@ -49,7 +62,7 @@ export interface EditorProcess {
   kill: () => void;
 }
 
-/** Starts `io acp` as an editor does. */
+/** Starts `io acp` as an editor would. */
 export function startAcp(home: string, extra: NodeJS.ProcessEnv = {}): EditorProcess {
   const child = spawn(process.execPath, [IO, "acp"], { env: cleanEnvironment(home, extra), stdio: ["pipe", "pipe", "pipe"] });
   let printed = "";
@@ -78,12 +91,21 @@ export function startAcp(home: string, extra: NodeJS.ProcessEnv = {}): EditorPro
   };
 }
 
-/** An editor with the newest official client. It holds these texts, if any are given; what is undefined it never answers for. */
+/**
+ * Starts an editor that uses the newest official client. `texts` are its open files; a request for an `undefined` one is never
+ * answered.
+ */
 export async function startEditor(
   home: string,
   extra: NodeJS.ProcessEnv = {},
   texts?: Map<string, string | undefined>,
+  forms?: ShownForm[],
+  terminals?: TestTerminals,
 ): Promise<Editor> {
+  const terminal = (): TestTerminals => {
+    if (!terminals) throw new Error("this editor has no terminals");
+    return terminals;
+  };
   const io = startAcp(home, extra);
   const updates: Editor["updates"] = [];
   const permissions: Permission[] = [];
@@ -98,6 +120,16 @@ export async function startEditor(
           permissions.push({ request, signal, answer: (outcome) => resolve({ outcome }), fail: reject });
         }),
     )
+    .onRequest(
+      methods.client.elicitation.create,
+      ({ params: request, signal }) =>
+        new Promise<CreateElicitationResponse>((answer) => forms?.push({ request, answer, signal })),
+    )
+    .onRequest(methods.client.terminal.create, ({ params }) => terminal().create(params))
+    .onRequest(methods.client.terminal.output, ({ params }) => terminal().output(params.terminalId))
+    .onRequest(methods.client.terminal.waitForExit, ({ params }) => terminal().exit(params.terminalId))
+    .onRequest(methods.client.terminal.kill, ({ params }) => terminal().kill(params.terminalId))
+    .onRequest(methods.client.terminal.release, ({ params }) => terminal().release(params.terminalId))
     .onRequest(methods.client.fs.readTextFile, ({ params: { path } }) => {
       if (!texts?.has(path)) throw new Error(`not open here: ${path}`);
       const content = texts.get(path);
@@ -105,7 +137,7 @@ export async function startEditor(
     })
     .connect(ndJsonStream(io.stdin, io.stdout));
   onTestFinished(() => connection.close());
-  const clientCapabilities = capabilities(texts !== undefined);
+  const clientCapabilities = capabilities(texts !== undefined, forms !== undefined, terminals !== undefined);
   await connection.agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities });
   const of: Editor["of"] = (session, kind) =>
     updates.flatMap(({ session: of, update }) => (of === session && update.sessionUpdate === kind ? [update as never] : []));
@@ -122,7 +154,7 @@ export async function startEditor(
   };
 }
 
-/** The code of the JSON-RPC error that a request ends with. */
+/** The JSON-RPC error that a request fails with. */
 export async function errorOf(request: Promise<unknown>): Promise<{ code: number; message: string }> {
   try {
     await request;

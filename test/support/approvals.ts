@@ -7,7 +7,7 @@ import { until } from "./until.ts";
 export const approvalsOf = async (daemon: TestDaemon, state?: ApprovalState): Promise<Approval[]> =>
   (await daemon.json<{ items: Approval[] }>("GET", `/api/approvals${state ? `?state=${state}` : ""}`)).items;
 
-/** Waits until so many questions wait for a person; newest first. */
+/** Waits until at least `count` approvals are waiting for a person. Newest first. */
 export const asked = (daemon: TestDaemon, count = 1): Promise<Approval[]> =>
   until(`${count} waiting approvals`, async () => {
     const items = await approvalsOf(daemon, "waiting");

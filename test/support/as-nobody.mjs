@@ -1,4 +1,4 @@
-// Runs a program of Node's as an ordinary user although root started it: node as-nobody.mjs <program> [arguments].
+// Runs a Node program as an unprivileged user, even if root started it: node as-nobody.mjs <program> [arguments].
 process.argv.splice(1, 1);
 if (process.getuid() === 0) {
   process.setgroups([]);

@@ -6,9 +6,9 @@ import type { TestDaemon } from "./daemon.ts";
 export interface Window {
   page: Page;
   context: BrowserContext;
-  /** What the page complained of. */
+  /** Console errors and warnings, and uncaught page errors. */
   complaints: string[];
-  /** Addresses that were asked for and are not the daemon's. */
+  /** Requested URLs that do not belong to the daemon. */
   foreign: string[];
 }
 
@@ -17,11 +17,11 @@ export interface WindowOptions {
   theme?: "light" | "dark";
   signedIn?: boolean;
   path?: string;
-  /** A finger instead of a mouse. */
+  /** Emulates a touch screen instead of a mouse. */
   touch?: boolean;
 }
 
-/** A window of its own, with a jar of its own, signed in unless it says otherwise. */
+/** Opens a window with its own cookie jar, signed in unless `signedIn` is false. */
 export async function openWindow(browser: Browser, daemon: TestDaemon, options: WindowOptions = {}): Promise<Window> {
   const { width = 1280, theme = "light", signedIn = true, path = "/", touch = false } = options;
   const context = await browser.newContext({
@@ -49,7 +49,7 @@ export async function openWindow(browser: Browser, daemon: TestDaemon, options: 
   return { page, context, complaints, foreign };
 }
 
-/** Starts the browser of a file, and ends it after the file's last test. */
+/** Returns a function that starts one browser for the whole test file. The browser is closed after the file's last test. */
 export function fileBrowser(): () => Promise<Browser> {
   let started: Promise<Browser> | undefined;
   afterAll(async () => void (await (await started)?.close()));

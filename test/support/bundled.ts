@@ -4,10 +4,12 @@ import { packageRoot } from "../../src/lib/package-root.ts";
 
 const REQUIRE = 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);';
 
-/** Where the bundles of one run of the tests stand: beside IO's own, so that they find the same libraries. */
+/**
+ * The folder for the bundles of a test run. It is inside `dist` so that they resolve the same libraries as IO's own bundles.
+ */
 export const BUNDLES = join(packageRoot, "dist", "test");
 
-/** A program of the tests in one file, for those that start it many times: compiling it anew takes longer than what it does. */
+/** Bundles a test program into one file. For programs that are started often: compiling them takes longer than running them. */
 export async function bundled(program: string): Promise<string> {
   const outfile = join(BUNDLES, `${basename(program, ".ts")}-${process.pid}.js`);
   await build({

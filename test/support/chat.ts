@@ -5,7 +5,7 @@ import { temporaryHome } from "./home.ts";
 import { lastUserText, scriptedModel } from "./model.ts";
 import { openTerminal, type TerminalOptions, type TestTerminal } from "./terminal.ts";
 
-/** What a person said, without what IO puts before it. */
+/** The user's own words, without the text that IO puts before them. */
 export function saidIn(request: ChatRequest): string {
   return /\[via \w+\] ([\s\S]*)$/.exec(lastUserText(request))?.[1] ?? lastUserText(request);
 }
@@ -20,11 +20,11 @@ export interface TestChat {
   model: ModelServer;
   daemon: TestDaemon;
   terminal: TestTerminal;
-  /** Another terminal, or the same one again. */
+  /** Opens another terminal, or the same one again. */
   open(options?: TerminalOptions & { args?: string[] }): Promise<TestTerminal>;
 }
 
-/** A daemon on a scripted model, and `io` in a terminal that is connected to it. */
+/** Starts a daemon on a scripted model, and `io` in a terminal connected to it. */
 export async function openChat(
   answer: (said: string, request: ChatRequest) => Act,
   { config = {}, env = {}, ...size }: ChatOptions = {},
@@ -41,5 +41,5 @@ export async function openChat(
   return { home, model, daemon, terminal: await open(), open };
 }
 
-/** How often a text stands in another. */
+/** How often `part` occurs in `text`. */
 export const count = (text: string, part: string): number => text.split(part).length - 1;

@@ -6,7 +6,7 @@ import { openRepo } from "../../src/git/repository.ts";
 import { addWorktree, commitAll, treeOf } from "../../src/git/worktrees.ts";
 import { testGit } from "./git.ts";
 
-/** Saves a worktree in which files are closed to whoever saves it, and prints what came of it. Runs as an ordinary user. */
+/** Commits a worktree that contains files without read permission, and prints the result. Runs as an unprivileged user. */
 const top = mkdtempSync(join(tmpdir(), "c-"));
 const project = join(top, "project");
 mkdirSync(project);

@@ -30,9 +30,9 @@ export interface TestCluster {
   status(): Promise<ClusterStatus>;
   workers(): Promise<Worker[]>;
   invite(): Promise<{ url: string; code: string }>;
-  /** A worker in a process of its own, once the daemon has heard of it. */
+  /** Starts a worker in its own process and waits until the daemon reports it ready or busy. */
   join(name: string, args?: readonly string[], atTheEnd?: AtTheEnd, env?: NodeJS.ProcessEnv): Promise<TestWorker>;
-  /** Who comes with this key, and asks by this name. */
+  /** The credentials of a client with this key that connects under this name. */
   access(nkeySeed: string, name: string): Promise<ClusterAccess>;
 }
 
@@ -42,11 +42,13 @@ export interface TestWorker {
   output(): string;
   access: ClusterAccess;
   ended: Promise<number | null>;
-  /** With everything it started. */
+  /** Kills the worker and every process it started. */
   kill(): Promise<void>;
 }
 
-/** A home whose server, if it gets one, is on loopback and does not outlive the test, whatever becomes of its daemon. */
+/**
+ * Creates a home whose NATS server, if it gets one, listens on loopback and is stopped after the test even if its daemon died.
+ */
 export async function clusterHome(
   config: Record<string, unknown> = {},
   atTheEnd: AtTheEnd = onTestFinished,
@@ -60,17 +62,17 @@ export async function clusterHome(
 }
 
 export interface ClusterOptions {
-  /** Which model the daemon and its workers ask. */
+  /** Selects the model for the daemon and its workers. */
   env?: NodeJS.ProcessEnv;
-  /** More of `cluster` in config.json. */
+  /** More settings for `cluster` in config.json. */
   cluster?: Record<string, unknown>;
   /** The rest of config.json. */
   config?: Record<string, unknown>;
-  /** Where the daemon and its server are the hub, and each worker is on the host of its name. */
+  /** If set, the daemon and its server run on the hub, and each worker runs on the host with its name. */
   network?: TestNetwork;
 }
 
-/** A daemon with a server of its own, on loopback. */
+/** Starts a daemon with its own NATS server on loopback. */
 export async function startCluster(
   atTheEnd: AtTheEnd = onTestFinished,
   { env = REHEARSAL, config = {}, cluster: own = {}, network }: ClusterOptions = {},
@@ -91,14 +93,14 @@ export async function startCluster(
     async invite() {
       const ask = () => io("worker", "invite", "--json");
       const first = await ask();
-      // A server on a starved machine closes the door on whoever is slow; then the daemon says to try again.
+      // On an overloaded machine the server drops slow clients, and the daemon then asks to try again.
       const { code, stdout } = first.code !== 0 && first.stdout.includes("Try again.") ? await ask() : first;
       if (code !== 0) throw new Error(`no invitation was given: ${stdout}`);
       return JSON.parse(stdout);
     },
     async join(name, args = [], whenOver = onTestFinished, more = {}) {
       const { url, code } = await cluster.invite();
-      // What a worker keeps beside its home goes with the folder of both.
+      // A worker also keeps files beside its home, so both are in one folder that is removed as a whole.
       const workerHome = join(temporaryFolder(whenOver), "io");
       const run = network?.host(name).run;
       const worker = startWorker(workerHome, [url, "--code", code, "--name", name, ...args], whenOver, {
@@ -125,7 +127,7 @@ export async function startCluster(
   return cluster;
 }
 
-/** `io worker join` with these arguments, until the test is over. */
+/** Runs `io worker join` with these arguments until the test is over. */
 export function startWorker(
   home: string,
   args: readonly string[],
@@ -145,7 +147,7 @@ export function startWorker(
   const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
   const kill = async () => {
     await killed(child);
-    // Its runtime notices a moment later, and until then writes into the folder that is to go.
+    // The worker's runtime exits a moment later and still writes into the folder that is about to be removed.
     await until("all of the worker to be gone", () => processesOn(home).length === 0);
   };
   atTheEnd(kill);

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { type Tool, ToolError, tool } from "../../src/tools/tool.ts";
 
-/** A tool as somebody new would write it: how many lines a file has. */
+/** An example of a tool that a newcomer would write: it counts the lines of a file. */
 export function countLines(): Tool {
   return tool({
     name: "count_lines",

@@ -8,9 +8,9 @@ import { ensureProgram } from "./program.ts";
 import { until } from "./until.ts";
 import type { Work } from "./worktree-maker.ts";
 
-/** Works in a worktree in a process of its own and ends that when it is in the middle of something; whether it was. */
+/** Works on a worktree in a separate process and kills it once `isThere` holds. Returns false if the work ended before that. */
 export async function cutOff(project: string, path: string, isThere: () => boolean, work?: Work): Promise<boolean> {
-  // Without a wall a git outlives whoever began it, and is not cut off.
+  // Without the sandbox, git outlives the process that started it and is not interrupted.
   await ensureProgram("bwrap", "bubblewrap");
   const program = await bundled(join(packageRoot, "test", "support", "worktree-maker.ts"));
   const args = [program, project, path, temporaryFolder(), ...(work ? [JSON.stringify(work)] : [])];

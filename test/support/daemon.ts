@@ -16,7 +16,7 @@ import { until } from "./until.ts";
 
 export const IO = join(packageRoot, "bin", "io.js");
 
-/** A real daemon in a process of its own. */
+/** A real daemon in its own process. */
 export interface TestDaemon {
   home: string;
   url: string;
@@ -26,11 +26,11 @@ export interface TestDaemon {
   output(): string;
   fetch(path: string, init?: RequestInit): Promise<Response>;
   json<T>(method: string, path: string, body?: unknown): Promise<T>;
-  /** Says something and waits for the end of it. */
+  /** Sends a message and waits until it is finished. */
   ask(message: NewMessage): Promise<Message>;
-  /** Follows the events; the list grows as they come. */
+  /** Follows the event stream; `events` grows as they arrive. */
   follow(options?: { conversation?: string; lastEventId?: string }): Promise<Follower>;
-  /** The pid of its Copilot runtime. */
+  /** The pid of the daemon's Copilot runtime. */
   runtimePid(): number;
   kill(signal: NodeJS.Signals): Promise<void>;
 }
@@ -41,14 +41,14 @@ export interface Follower {
   leave(): void;
 }
 
-/** The environment of a user who has nothing set, but for what is given. */
+/** The environment of a user who has set no variables, plus `extra`. */
 export function cleanEnvironment(home: string, extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, HOME: home, IO_HOME: home, IO_PORT: "0", ...testedMode(home), ...testedRuntime(), ...extra };
 }
 
 /**
- * The slow tests let models write wherever the test looks for it, so they run in the mode `full` unless their home's config
- * names a mode; `IO_MODE: ""` gives them the default, in which the fast tests run.
+ * The slow tests let models write wherever the test looks for the result, so they run in mode `full` unless the config of their
+ * home names a mode. `IO_MODE: ""` selects the default mode, which the fast tests use.
  */
 function testedMode(home: string): NodeJS.ProcessEnv {
   const { IO_TEST_MODE: mode } = process.env;
@@ -63,7 +63,7 @@ function configured(home: string): { mode?: string } {
   }
 }
 
-/** The runtime that the tests were told to run on, for every environment that they make. */
+/** The runtime that the tests were told to use. Every environment they create includes it. */
 export function testedRuntime(): NodeJS.ProcessEnv {
   const { COPILOT_CLI_PATH } = process.env;
   return COPILOT_CLI_PATH ? { COPILOT_CLI_PATH } : {};
@@ -74,7 +74,7 @@ export function providerEnvironment(url: string): NodeJS.ProcessEnv {
   return { COPILOT_PROVIDER_BASE_URL: url, COPILOT_PROVIDER_API_KEY: "scripted-key-0123456789", COPILOT_MODEL: "scripted" };
 }
 
-/** Where a program is started, and how a port there is reached from here. */
+/** A place to start programs in, such as another host, and the way to reach its ports from here. */
 export interface Elsewhere {
   run(argv: readonly string[]): string[];
   reach(port: number): Promise<number>;
@@ -83,7 +83,10 @@ const HERE: Elsewhere = { run: (argv) => [...argv], reach: async (port) => port 
 
 const checkAnswer = createAnswerCheck();
 
-/** Started for one test. For all tests of a file give `afterAll`, or inside of a hook or a test, where that is never called, `collectEndings`. */
+/**
+ * Starts a daemon for one test. To share it between all tests of a file, pass `afterAll`; inside a hook or a test, where
+ * `afterAll` is never called, pass `atTheEnd` of `collectEndings`.
+ */
 export async function startDaemonProcess(
   home: string,
   extra: NodeJS.ProcessEnv = {},
@@ -108,8 +111,8 @@ export async function startDaemonProcess(
   atTheEnd(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
     await exited;
-    // Its runtime notices a moment later, and until then writes into the folder that is to go. Where the daemon was killed
-    // long ago, the number may be another process's by now.
+    // The runtime exits a moment later and still writes into the folder that is about to be removed. If the daemon was killed
+    // long ago, another process may have its pid by now.
     const runtime = runtimeOf(home, child.pid ?? 0);
     const isOurs = () => isAlive(runtime!) && hasEnvironment(runtime!, "COPILOT_HOME", join(home, "sessions")) !== false;
     const hasEnded = () => !isOurs();
@@ -134,7 +137,8 @@ export async function startDaemonProcess(
     token,
     child,
     output: () => output,
-    // A connection of its own for each: a test that blocked its own loop would not have noticed that the daemon closed an idle one.
+    // Each request uses a new connection: a test that blocked its event loop would not notice that the daemon had closed an
+    // idle one.
     fetch: (path, init = {}) =>
       fetch(url + path, {
         ...init,
@@ -168,7 +172,7 @@ export async function startDaemonProcess(
         for await (const event of readEvents(response.body!))
           events.push({ ...event, body: JSON.parse(event.data), at: performance.now() });
       };
-      // The stream ends when the test leaves it or the daemon is killed under it.
+      // The stream ends when the test leaves it or the daemon is killed.
       read().catch(() => undefined);
       return { events, of: (type) => events.filter(({ event }) => event === type), leave: () => abort.abort() };
     },
@@ -186,7 +190,7 @@ function runtimeOf(home: string, pid: number): number | undefined {
   return existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;
 }
 
-/** Ends the daemon that a command has started on a home, with its runtime, if it is still there. */
+/** Stops the daemon that a command started on a home, and its runtime, if they are still running. */
 export async function endDaemonOf(home: string): Promise<void> {
   const file = readDaemonFile(join(home, "daemon.json"));
   if (!file || hasEnvironment(file.pid, "IO_HOME", home) === false) return;
@@ -197,7 +201,10 @@ export async function endDaemonOf(home: string): Promise<void> {
   if (runtime) await until("the end of its runtime", () => !lives(runtime, "COPILOT_HOME", join(home, "sessions")), 30_000);
 }
 
-/** Runs `io` to its end. A chat belongs to the project that it is opened in: unless said otherwise, to none. */
+/**
+ * Runs `io` until it exits. A chat belongs to the project it is opened in, so `io` without arguments starts in `home`, which is
+ * not a project, unless `place` names another folder.
+ */
 export function runIo(
   args: string[],
   home: string,
@@ -222,7 +229,7 @@ export function runIo(
   });
 }
 
-/** `io` under way, with what it has said so far; `input` is its standard input, for as long as the caller keeps it open. */
+/** Starts `io` and collects its output. `input` is its standard input, which stays open until the caller closes it. */
 export function startIo(args: string[], home: string, extra: NodeJS.ProcessEnv = {}) {
   const cwd = args.length === 0 ? home : process.cwd();
   const child = spawn(process.execPath, [IO, ...args], {

@@ -10,7 +10,7 @@ const SCRIPT = `
   process.stdout.write("held");
   process.stdin.once("data", () => { db.exec("ROLLBACK"); db.close(); process.exit(); });`;
 
-/** Another program that keeps everybody from writing to a home's database until it lets go. */
+/** Starts another program that locks the home's database against all writers until it is released. */
 export async function holdDatabase(home: string): Promise<{ release(): Promise<void> }> {
   const child = spawn(process.execPath, ["--input-type=module", "-e", SCRIPT, join(home, "io.db")], { cwd: packageRoot });
   const ended = new Promise<void>((done) => child.once("exit", () => done()));

@@ -7,10 +7,10 @@ interface Description {
   paths: Record<string, Record<string, { responses: Record<string, { content?: Record<string, object> }> }>>;
 }
 
-/** Fails when an answer of the API is not what openapi.json says of it. */
+/** Throws if an answer of the API does not match openapi.json. */
 export type AnswerCheck = (method: string, path: string, status: number, answer: unknown) => void;
 
-/** Checks of answers, each made when it is first needed. */
+/** Creates a check whose schemas are compiled on first use. */
 export function createAnswerCheck(): AnswerCheck {
   const checks = new Map<string, ValidateFunction>();
   let loaded: { description: Description; ajv: Ajv2020; routes: { route: string; pattern: RegExp }[] } | undefined;
@@ -51,7 +51,7 @@ function patternOf(route: string): RegExp {
   return new RegExp(`^${route.split("/").map(part).join("/")}$`);
 }
 
-/** A field that is not described is as wrong as one that is missing. */
+/** Forbids undescribed fields: they are as wrong as missing ones. */
 function closed<T>(node: T): T {
   if (Array.isArray(node)) return node.map(closed) as T;
   if (typeof node !== "object" || node === null) return node;

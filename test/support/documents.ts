@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/lib/package-root.ts";
 
 export interface Document {
-  /** Relative to the package. */
+  /** Relative to the package root. */
   path: string;
   text: string;
 }
 
-/** What people read: the README, how to contribute, and everything in docs. */
+/** The documents that people read: the README, the contributing guide, and everything in docs. */
 export function documents(): Document[] {
   const below = readdirSync(join(packageRoot, "docs"), { recursive: true, encoding: "utf8" });
   const paths = [

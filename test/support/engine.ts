@@ -9,7 +9,7 @@ import type { AtTheEnd } from "./home.ts";
 
 export const quietLog = createLog({ redactor: createRedactor() });
 
-/** A real engine on a scripted model, stopped when the test is over. */
+/** Starts a real engine on a scripted model. It is stopped after the test. */
 export async function startEngine(
   folder: string,
   modelUrl: string,
@@ -42,7 +42,7 @@ export async function startEngine(
   return engine;
 }
 
-/** A turn with patience enough for a test. */
+/** A turn with timeouts long enough for tests. */
 export function turn(prompt: string, more: Partial<TurnRequest> = {}): TurnRequest {
   return { owner: "m_test", prompt, attempt: 1, signal: new AbortController().signal, silenceMs: 15_000, capMs: 30_000, ...more };
 }

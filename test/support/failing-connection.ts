@@ -1,12 +1,12 @@
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Database } from "../../src/store/transactions.ts";
 
-/** An error of SQLite's that may end a transaction by itself. */
+/** An SQLite error that may also end the transaction. */
 export interface Fault {
   name: string;
   errcode: number;
   message: string;
-  /** Whether SQLite rolls the whole transaction back, or the statement alone. */
+  /** True if SQLite rolls back the whole transaction, false if only the statement. */
   endsTransaction: boolean;
 }
 
@@ -24,16 +24,16 @@ export const FAULTS: readonly Fault[] = ERRORS.flatMap((error) =>
   })),
 );
 
-/** A real connection on which a chosen statement fails as SQLite would have it fail. */
+/** A real connection on which a chosen statement fails as it would in SQLite. */
 export interface FailingConnection {
   connect(path: string): Database;
-  /** The n-th statement from now, counted from 1, fails, and so do as many after it as `span` says. */
+  /** Makes the n-th statement from now fail, counted from 1, and the ones after it, `span` in total. */
   failAt(statement: number, fault: Fault, span?: number): void;
-  /** How many statements there were since the last `failAt` or `heal`. */
+  /** How many statements were run since the last `failAt` or `heal`. */
   count(): number;
   hasFailed(): boolean;
   heal(): void;
-  /** Called after each statement that left no transaction open. */
+  /** Called after each statement that leaves no transaction open. */
   onRest?: (() => void) | undefined;
 }
 

@@ -2,14 +2,17 @@ import { createHash } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
-/** Everything that a folder holds: each name with its kind, mode, links, and content. It follows nothing. */
+/**
+ * Describes everything in a folder: each path with its mode, its link count, and its content or target. Follows no symbolic
+ * links.
+ */
 export function fingerprint(folder: string): Record<string, string> {
   const found: Record<string, string> = {};
   const waiting = [""];
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
     const path = join(folder, at);
     const stats = lstatSync(path);
-    // Clones of one disk share objects, which nobody ever writes.
+    // Clones on the same disk share object files by hard links, and nobody ever writes to them.
     const links = stats.isDirectory() || at.includes("/objects/") ? "" : stats.nlink;
     const head = `${stats.mode.toString(8)} ${links}`;
     if (stats.isDirectory()) {

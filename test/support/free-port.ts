@@ -1,11 +1,14 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below the ports that a system gives to outgoing connections: one of those may be taken before the test's own program listens. */
+/**
+ * Below the ephemeral port range: the system could give one of those to an outgoing connection before the test's program
+ * listens.
+ */
 const FIRST = 12_000;
 const COUNT = 18_000;
 
-/** A port of loopback on which nothing listens. */
+/** Finds a loopback port on which nothing listens. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries += 1) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

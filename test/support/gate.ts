@@ -1,4 +1,4 @@
-/** Holds whoever waits for it until it is opened. */
+/** A promise that stays pending until `open` is called. */
 export function createGate(): { opened: Promise<void>; open: () => void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {

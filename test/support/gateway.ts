@@ -3,7 +3,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { AtTheEnd } from "./home.ts";
 
-/** A proxy on loopback that leads every name to one server, so that providers can be asked by their real names. */
+/** Starts a loopback proxy that forwards every host name to one server, so that tests can use the providers' real names. */
 export async function startGateway(
   origin: string,
   atTheEnd: AtTheEnd = onTestFinished,

@@ -12,7 +12,7 @@ import { createSandbox, unwrapped, type Wrap } from "../../src/process/sandbox.t
 import { createShells } from "../../src/process/shells.ts";
 import { createPathGuard } from "../../src/tools/guard.ts";
 
-/** Git as the daemon has it, but for the wall unless a test brings one. */
+/** Git as the daemon sets it up, but without the sandbox unless a test passes one. */
 export function testGit(more: Partial<GitDeps> = {}, env: NodeJS.ProcessEnv = process.env): Git {
   const home = more.home ?? join(tmpdir(), "io-no-such-home");
   const programs = findPrograms({ env, closed: [home] });
@@ -26,7 +26,7 @@ export function testGit(more: Partial<GitDeps> = {}, env: NodeJS.ProcessEnv = pr
   });
 }
 
-/** The same behind the wall, where this machine can have one; and the wall itself. */
+/** The same git inside the sandbox, if this machine supports it, and the sandbox's `wrap`. */
 export function walledGit(
   home: string,
   env: NodeJS.ProcessEnv = process.env,

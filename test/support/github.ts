@@ -3,26 +3,26 @@ import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import type { AtTheEnd } from "./home.ts";
 
-/** One request that reached GitHub, or would have. */
+/** A request that reached GitHub, or would have. */
 export interface Asked {
-  /** Such as "GET /models", or "CONNECT example.com:443" for a host that nobody should have talked to. */
+  /** Such as "GET /models", or "CONNECT example.com:443" for a host that nobody should contact. */
   what: string;
   token: string | undefined;
   body: string;
 }
 
-/** How the stand-in answers one of its paths, where it is not to answer as GitHub does. */
+/** How the fake GitHub answers a path, if not as GitHub would. */
 export type Answer = { status: number; body: string | object; headers?: Record<string, string> } | "never" | "hang up";
 type Paths = "/copilot_internal/user" | "/models" | "/chat/completions";
 
-/** A stand-in for GitHub on loopback: api.github.com, the Copilot API, and a proxy that catches whatever goes elsewhere. */
+/** A fake GitHub on loopback: api.github.com, the Copilot API, and a proxy that catches requests to any other host. */
 export interface GitHub {
   url: string;
   asked: Asked[];
-  /** What was asked, in order. */
+  /** All requests, in order. */
   list(): string[];
   answer: Partial<Record<Paths, Answer>>;
-  /** The environment that leads a runtime here, and nowhere else. */
+  /** The environment that makes a runtime talk to this server and no other. */
   env: NodeJS.ProcessEnv;
 }
 

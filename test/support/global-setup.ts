@@ -4,14 +4,16 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/lib/package-root.ts";
 import { BUNDLES } from "./bundled.ts";
 import { measurePace } from "./pace.mjs";
+import { ensureProgram } from "./program.ts";
 
 const SOURCES = ["src", "web", "scripts", "package.json", "package-lock.json"];
-/** What the build writes last. */
+/** The file that the build writes last. */
 const LAST = join(packageRoot, "dist", "bom.cdx.json");
 
-/** Tests that start programs run what a user runs: the built package. */
-export default function setup(): () => void {
+/** Builds the package if needed: tests that start programs run what a user runs, on Linux in the sandbox. */
+export default async function setup(): Promise<() => void> {
   if (isStale()) build();
+  if (process.platform === "linux") await ensureProgram("bwrap", "bubblewrap");
   process.env.IO_TEST_QUIET_PACE ??= String(measurePace(200, "best"));
   return () => rmSync(BUNDLES, { recursive: true, force: true });
 }
@@ -21,7 +23,7 @@ function build(): void {
   if (result.status !== 0 || !existsSync(LAST)) throw new Error(`the build failed:\n${result.stdout}\n${result.stderr}`);
 }
 
-/** Whether a source, or a folder of them, was changed since the last build. */
+/** Whether a source file or folder has changed since the last build. */
 function isStale(): boolean {
   const built = statSync(LAST, { throwIfNoEntry: false })?.mtimeMs;
   const isNewer = (path: string) => statSync(path).mtimeMs >= (built ?? 0);

@@ -18,7 +18,7 @@ export interface Answered {
   text: string;
 }
 
-/** A project and a data folder, and file_ops behind the real gate. Gone when the tests of the file are. */
+/** A project, a data folder, and file_ops behind the real gate. Removed after the file's tests. */
 export function createHands() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "io-hands-")));
   const project = join(root, "project");
@@ -52,7 +52,7 @@ export function createHands() {
         writeFileSync(join(project, path), content);
       }
     },
-    /** One call as the model makes it. */
+    /** Makes one call, as the model would. */
     call(
       args: Record<string, unknown>,
       { write = true, searchMs = 30_000, signal = new AbortController().signal, ...scope }: Options = {},
@@ -67,7 +67,7 @@ export function createHands() {
 }
 
 interface Options extends Partial<ToolScope> {
-  /** A reviewer's has none. */
+  /** False for a reviewer, whose tool cannot write. */
   write?: boolean;
   searchMs?: number;
   signal?: AbortSignal;

@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** When what a test needs is put away: after the test, or after its file. */
+/** Registers clean-up work to run after the test, or after its file. */
 export type AtTheEnd = (work: () => void | Promise<void>) => void;
 
-/** What a hook is to put away: `afterAll` is heard only where tests are told apart, and not while they run. */
+/** Collects clean-up work for a hook to run: `afterAll` only works while tests are being defined, not while they run. */
 export function collectEndings(): { atTheEnd: AtTheEnd; end: () => Promise<void> } {
   const works: (() => void | Promise<void>)[] = [];
   return {
     atTheEnd: (work) => void works.unshift(work),
-    /** Does all of it, also where a part fails, and then says what failed first. */
+    /** Runs all of it even if a part fails, then throws the first error. Last registered, first run. */
     async end() {
       const failures: unknown[] = [];
       for (const work of works)
@@ -26,7 +26,7 @@ export function collectEndings(): { atTheEnd: AtTheEnd; end: () => Promise<void>
   };
 }
 
-/** A temporary folder, gone when the test is over. */
+/** Creates a temporary folder that is removed after the test. */
 export function temporaryFolder(atTheEnd: AtTheEnd = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), "io-test-"));
   atTheEnd(() => removeFolder(folder));
@@ -36,8 +36,8 @@ export function temporaryFolder(atTheEnd: AtTheEnd = onTestFinished): string {
 const REMOVAL_DEADLINE_MS = 20_000;
 
 /**
- * Removes a folder that a program may still write into, such as a daemon's last git command. The retries of `rm` try the
- * same folder again without the files that have come since, so the whole removal is repeated.
+ * Removes a folder that a program may still write into, such as a daemon's last git command. The retries of `rm` ignore files
+ * that appeared after its first attempt, so the whole removal is repeated.
  */
 export async function removeFolder(folder: string): Promise<void> {
   const deadline = Date.now() + REMOVAL_DEADLINE_MS;
@@ -51,7 +51,7 @@ export async function removeFolder(folder: string): Promise<void> {
     }
 }
 
-/** An IO_HOME of its own, with this in its config file. */
+/** Creates a new IO_HOME with this config file. */
 export function temporaryHome(config: Record<string, unknown> = {}, atTheEnd: AtTheEnd = onTestFinished): string {
   const home = temporaryFolder(atTheEnd);
   writeFileSync(join(home, "config.json"), JSON.stringify(config), { mode: 0o600 });

@@ -3,19 +3,21 @@ import { once } from "node:events";
 import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What a stranger's program leaves behind when git starts it: by what name, with which environment, what it could read. */
+/**
+ * What a foreign program recorded when git started it: the names it ran under, its environment, and the files it could read.
+ */
 export interface Loot {
-  /** The names by which it was started. */
+  /** The names it ran under, sorted. */
   ran(): string[];
-  /** Everything it saw. */
+  /** Everything it recorded. */
   seen(): string;
-  /** Whether it could write where it lies. */
+  /** Whether it could write to its own folder. */
   wrote(): boolean;
-  /** A command line that starts it by a name. */
+  /** A command line that starts it under a name. */
   by(name: string): string;
 }
 
-/** Takes what the strangers' programs tell, outside the wall: they may be let to write nowhere at all. */
+/** Receives the programs' reports outside the sandbox, because inside it they may not be allowed to write any file. */
 const FENCE = `
 const { appendFileSync } = require("node:fs");
 const server = require("node:net").createServer((socket) => {
@@ -37,7 +39,7 @@ export async function layLoot(folder: string, dataFolder: string, onEnd: (end: (
   const look = [
     `echo "ran:$1"; env; cat ${dataFolder}/token ${dataFolder}/config.json; cat /proc/[0-9]*/environ | tr '\\0' '\\n'`,
     `(echo x > ${folder}/written) 2>/dev/null`,
-    // As a filter it hands on what it is given, as a merge driver it takes ours, as anything else it says nothing.
+    // As a filter it passes its input through; as a merge driver it keeps our version; as anything else it prints nothing.
     'case "$1" in filter*) cat;; esac',
   ];
   writeFileSync(
@@ -54,7 +56,10 @@ export async function layLoot(folder: string, dataFolder: string, onEnd: (end: (
   };
 }
 
-/** Settings that start a program, each by a name of its own. All but filters and merge drivers can be told off. */
+/**
+ * Settings that make git start a program, each under a name of its own. Options can override all such settings but filters and
+ * merge drivers.
+ */
 const STARTERS: Readonly<Record<string, (by: string) => string>> = {
   "core.fsmonitor": (by) => by,
   "core.sshCommand": (by) => by,
@@ -76,7 +81,7 @@ const STARTERS: Readonly<Record<string, (by: string) => string>> = {
   "remote.origin.uploadpack": (by) => by,
 };
 
-/** Writes every such setting into a file of settings, with names that tell where they stood. */
+/** Appends all of these settings to a config file. The name of each program says which file and setting started it. */
 export function poison(file: string, from: string, loot: Loot, more: Record<string, string> = {}): void {
   const starters = Object.entries(STARTERS).map(([name, spell]) => [name, spell(loot.by(`${from}:${name}`))]);
   const switches = {
@@ -89,14 +94,17 @@ export function poison(file: string, from: string, loot: Loot, more: Record<stri
   appendFileSync(file, Object.entries(settings).map(setting).join(""));
 }
 
-/** One setting as git writes it; forty starts of git would keep a test from hearing that its connection was closed. */
+/**
+ * Formats one setting as git would. Starting git forty times instead would block the test until it missed that its connection
+ * was closed.
+ */
 function setting([name, value]: [string, string]): string {
   const [section, key] = [name.slice(0, name.indexOf(".")), name.slice(name.lastIndexOf(".") + 1)];
   const within = name.slice(section.length + 1, -key.length - 1);
   return `[${section}${within && ` "${within}"`}]\n\t${key} = "${value.replace(/["\\]/g, "\\$&")}"\n`;
 }
 
-/** Hooks that git would run, in a folder of their own. */
+/** Writes a folder of hooks that git would run. */
 export function layHooks(folder: string, from: string, loot: Loot): string {
   mkdirSync(folder, { recursive: true });
   const names = [
@@ -115,7 +123,7 @@ export function layHooks(folder: string, from: string, loot: Loot): string {
   return folder;
 }
 
-/** Makes a repository hostile in every way that its own files can be: settings, an included file of settings, hooks, attributes. */
+/** Makes a repository hostile in every way its own files allow: settings, an included config file, hooks, attributes. */
 export function makeHostile(project: string, loot: Loot): void {
   const own = join(project, ".git");
   layHooks(join(own, "hooks"), "repository", loot);

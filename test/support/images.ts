@@ -1,7 +1,7 @@
 import { deflateSync } from "node:zlib";
 import type { ChatRequest } from "../../src/engine/rehearsal/wire.ts";
 
-/** A small picture of one colour, which differs for each number. */
+/** A small picture of a single colour, which differs for each seed. */
 export function png(seed = 0, side = 4): Buffer {
   const chunk = (type: string, data: Buffer) => {
     const body = Buffer.concat([Buffer.from(type), data]);
@@ -35,7 +35,7 @@ function crc(bytes: Uint8Array): number {
   return (value ^ 0xffffffff) >>> 0;
 }
 
-/** The pictures that a model was shown in a request, as bytes, in their order. */
+/** The pictures in a request to a model, as bytes, in order. */
 export function picturesIn(request: ChatRequest | undefined): Buffer[] {
   const parts = (request?.messages ?? []).flatMap(({ content }) => (Array.isArray(content) ? content : []));
   return parts.flatMap((part) => {

@@ -1,6 +1,9 @@
 import { ensureAll, ensureNodeManagers, ensureUv } from "./program.ts";
 
-/** What the slow tests would else install one by one, each within the time that a single test has. */
+/**
+ * Programs and files with their packages. The slow tests would otherwise install them one by one, each within a single test's
+ * timeout.
+ */
 const NEEDED = {
   bwrap: ["bubblewrap"],
   tmux: ["tmux"],

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { lockHolder, takeLock } from "../../src/store/lock.ts";
 
-/** Has one process a folder hold a lock there, and says who holds which, by what `lockHolder` says and in truth. */
+/**
+ * Starts one process per folder that holds the lock there, and prints for each lock whether `lockHolder` names the real holder.
+ */
 const [mode, ...folders] = process.argv.slice(2);
 const lockIn = (folder: string) => join(folder, "daemon.lock");
 

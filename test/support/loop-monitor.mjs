@@ -1,7 +1,7 @@
-// Loaded into daemons that tests start (--import): writes down every time the event loop stood still because the thread was at
-// work. Time that the machine gave to others does not count, so a busy machine raises no alarm; nor does what a virtual machine
-// was not given by its host, which the kernel books on whatever thread was running. What is measured is what the work would have
-// taken before the tests began, when the machine was quiet.
+// Loaded into the daemons that tests start (--import). Logs every time that work on the main thread blocked the event loop.
+// Time given to other processes does not count, so a busy machine raises no alarm; nor does time that the host took from a
+// virtual machine, which the kernel charges to whatever thread was running. Durations are scaled to what the work would have
+// taken on the quiet machine before the tests began.
 import { appendFileSync, readFileSync } from "node:fs";
 import { measurePace } from "./pace.mjs";
 
@@ -16,13 +16,13 @@ function workedMs() {
   try {
     return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ", 1)[0]) / 1e6;
   } catch {
-    // No Linux: all threads of the process are counted.
+    // Not Linux: all threads of the process are counted.
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000;
   }
 }
 
-/** Of all processors, in the kernel's ticks of 10 ms. */
+/** Stolen time of all processors; the kernel counts it in ticks of 10 ms. */
 function stolenMs() {
   try {
     const [processors = ""] = readFileSync("/proc/stat", "utf8").split("\n", 1);

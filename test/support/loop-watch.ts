@@ -5,14 +5,14 @@ import { packageRoot } from "../../src/lib/package-root.ts";
 
 const MONITOR = join(packageRoot, "test", "support", "loop-monitor.mjs");
 
-/** Watches the event loop of one program that a test starts. */
+/** Watches the event loop of a program that a test starts. */
 export interface LoopWatch {
-  /** For node, before the program's name. */
+  /** Arguments for node, before the program's name. */
   args: string[];
   env: NodeJS.ProcessEnv;
-  /** From here on it must not stand still: what a program does before it serves holds up nobody. */
+  /** From now on the loop must not block. What a program does before it serves requests delays nobody. */
   begin(): void;
-  /** Throws if it stood still for more than a tenth of a second since then, by its own work on a quiet machine. */
+  /** Throws if the program's own work has blocked the loop for more than 100 ms since then, scaled to a quiet machine. */
   end(): void;
 }
 
@@ -44,7 +44,7 @@ function read(file: string): { beganAt: number; ms: number }[] {
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as { beganAt: number; ms: number });
   } catch {
-    // Nothing was written down.
+    // No stall was logged.
     return [];
   }
 }

@@ -3,7 +3,7 @@ import { type ModelServer, startModelServer } from "../../src/engine/rehearsal/s
 import { type ChatRequest, type Model, textOf } from "../../src/engine/rehearsal/wire.ts";
 import type { AtTheEnd } from "./home.ts";
 
-/** A scripted model on loopback, gone when the test is over. */
+/** Starts a scripted model on loopback. It is closed after the test. */
 export async function scriptedModel(
   model: Model,
   options?: { models?: string[] },
@@ -14,12 +14,12 @@ export async function scriptedModel(
   return server;
 }
 
-/** The text of the last thing the user said in a request. */
+/** The text of the last user message in a request. */
 export function lastUserText(request: ChatRequest): string {
   return textOf(request.messages.findLast((message) => message.role === "user"));
 }
 
-/** Whether the model is being shown the result of a tool. */
+/** Whether the request ends with a tool result. */
 export function isAfterTool(request: ChatRequest): boolean {
   return request.messages.at(-1)?.role === "tool";
 }

@@ -13,7 +13,7 @@ import { killed } from "./processes.ts";
 import { ensureFile } from "./program.ts";
 import { until } from "./until.ts";
 
-/** Where Debian puts it, which is not on everybody's path. */
+/** Debian installs it here, which is not on every user's PATH. */
 const SERVER = "/usr/sbin/nats-server";
 
 export interface NatsWorker {
@@ -21,17 +21,20 @@ export interface NatsWorker {
   labels?: string[];
 }
 
-/** A nats-server with JetStream, on a free port or the hub of a network, where the daemon may do everything and workers what they need. */
+/**
+ * Starts a nats-server with JetStream, on a free port or on the hub of a network. The daemon may do everything, workers only
+ * what they need.
+ */
 export async function startNats(
   workers: readonly NatsWorker[] = [{ name: "w1" }, { name: "w2" }, { name: "w3" }],
   atTheEnd: AtTheEnd = onTestFinished,
   network?: TestNetwork,
-  /** Whether its keeper lets every worker say and hear everything. */
+  /** If true, the server is misconfigured: every worker may publish and subscribe to everything. */
   { isCareless = false } = {},
 ) {
   await ensureFile(SERVER, "nats-server");
   const folder = temporaryFolder(atTheEnd);
-  // Nobody else is in a network of its own.
+  // Nobody else uses a port in a separate network.
   const port = network ? 4222 : await freePort();
   const host = network ? "0.0.0.0" : "127.0.0.1";
   const keys = new Map(["daemon", "stranger", ...workers.map(({ name }) => name)].map((name) => [name, createUser()]));
@@ -41,7 +44,7 @@ export async function startNats(
     ...workers.map(({ name }) => (isCareless ? { nkey: publicKey(name) } : workerUser({ publicKey: publicKey(name), name }))),
   ];
   const config = join(folder, "nats.conf");
-  // IO has no use for it, but a server that others keep may serve it.
+  // IO does not use JetStream, but a server run by others may have it.
   const jetstream = { store_dir: join(folder, "jetstream") };
   writeFileSync(config, JSON.stringify({ listen: `${host}:${port}`, jetstream, authorization: { users } }));
   let server: ChildProcess | undefined;
@@ -63,7 +66,7 @@ export async function startNats(
   await start();
   atTheEnd(kill);
   const near = network ? await network.hub.reach(port) : port;
-  /** The daemon is where the test is, workers are on hosts of their own where there is a network. */
+  /** The daemon runs where the test runs. In a network, workers run on hosts of their own. */
   const accessTo = (name: string): ClusterAccess => ({
     servers: [network && name !== "daemon" ? `${HUB}:${port}` : `127.0.0.1:${near}`],
     nkeySeed: new TextDecoder().decode(keys.get(name)!.getSeed()),

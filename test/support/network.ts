@@ -11,23 +11,26 @@ import { ensureFile } from "./program.ts";
 import { until } from "./until.ts";
 
 const IP = "/usr/sbin/ip";
-/** How the hosts reach the hub. */
+/** The hub's address for the other hosts. */
 export const HUB = "10.77.0.1";
 
-/** A program and its arguments, as they are started on one host. */
+/** Turns a program and its arguments into the command that runs it on one host. */
 export type Place = (argv: readonly string[]) => string[];
 
-/** A host with a network of its own, on a cable that can be pulled. */
+/** A host with its own network, on a cable that can be unplugged. */
 export interface TestHost {
   run: Place;
-  /** Nothing gets through in either direction, and nobody is told. */
+  /** Drops all traffic in both directions, without closing any connection. */
   cut(): Promise<void>;
   mend(): Promise<void>;
-  /** How many sockets wait for somebody to connect. */
+  /** How many sockets are listening. */
   listening(): number;
 }
 
-/** Hosts as network namespaces on one bridge, with the hub at its own address. Needs no rights: they are a user namespace's. */
+/**
+ * Creates hosts as network namespaces on one bridge, with the hub at its own address. Needs no privileges, as it uses a user
+ * namespace.
+ */
 export async function startNetwork(names: readonly string[], atTheEnd: AtTheEnd = onTestFinished) {
   await ensureFile(IP, "iproute2");
   const hub = await hold(["unshare", "--user", "--map-root-user", "--net"], atTheEnd);
@@ -48,14 +51,14 @@ export async function startNetwork(names: readonly string[], atTheEnd: AtTheEnd 
   const folder = temporaryFolder(atTheEnd);
   let relays = 0;
 
-  /** A port on the test's own loopback that leads to this one on the hub's. */
+  /** Opens a port on the test's own loopback that leads to this port on the hub's loopback. */
   async function reach(port: number): Promise<number> {
     const path = join(folder, `${++relays}.sock`);
     await startRelay(run, path, { host: "127.0.0.1", port }, atTheEnd);
     return openRelay({ host: "127.0.0.1", port: 0 }, path, atTheEnd);
   }
 
-  /** A port at the hub's address that leads to this one on the test's own loopback. */
+  /** Opens a port at the hub's address that leads to this port on the test's own loopback. */
   async function bring(port: number): Promise<number> {
     const path = join(folder, `${++relays}.sock`);
     await openRelay({ path }, { host: "127.0.0.1", port }, atTheEnd);
@@ -65,7 +68,7 @@ export async function startNetwork(names: readonly string[], atTheEnd: AtTheEnd 
   return {
     hub: { run, reach },
     host: (name: string): TestHost => hosts.get(name)!,
-    /** An address on the test's own loopback, as everybody in the network reaches it. */
+    /** Turns a URL on the test's own loopback into one that works anywhere in the network. */
     async urlOf(url: string): Promise<string> {
       const { host, port } = new URL(url);
       return url.replace(host, `${HUB}:${await bring(Number(port))}`);
@@ -74,7 +77,7 @@ export async function startNetwork(names: readonly string[], atTheEnd: AtTheEnd 
 }
 export type TestNetwork = Awaited<ReturnType<typeof startNetwork>>;
 
-/** A process that does nothing but keep a namespace; answers with its pid once it is in it. */
+/** Starts a process that only keeps a namespace alive. Returns its pid once it has entered the namespace. */
 async function hold(argv: readonly string[], atTheEnd: AtTheEnd): Promise<number> {
   const [program, ...args] = [...argv, "sleep", "infinity"];
   const child = spawn(program!, args, { stdio: ["ignore", "ignore", "pipe"] });
@@ -103,7 +106,7 @@ function listening(pid: number): number {
 type Listen = { path: string } | { host: string; port: number };
 type Dial = string | { host: string; port: number };
 
-/** Leads from here to there, in this process; answers with its port, where it has one. */
+/** Relays connections in this process. Returns the port it listens on, or 0 for a socket with a path. */
 async function openRelay(from: Listen, to: Dial, atTheEnd: AtTheEnd): Promise<number> {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {
@@ -130,7 +133,7 @@ async function openRelay(from: Listen, to: Dial, atTheEnd: AtTheEnd): Promise<nu
   return typeof address === "object" && address ? address.port : 0;
 }
 
-/** The same in another network; sockets with a path know no networks. */
+/** The same relay for a process in another network: sockets with a path work across network namespaces. */
 const RELAY = `const { createServer, connect } = require("node:net");
 const [from, to] = process.argv.slice(1).map((text) => JSON.parse(text));
 const server = createServer((near) => {

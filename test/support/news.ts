@@ -5,10 +5,10 @@ import { until } from "./until.ts";
 
 const time = (at: Date) => `${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")}`;
 
-/** Quiet hours that it is now, and will be for a while. */
+/** Quiet hours that include the current time, from an hour ago until three hours from now. */
 export const quietNow = () => `${time(new Date(Date.now() - 3_600_000))}-${time(new Date(Date.now() + 3 * 3_600_000))}`;
 
-/** Does what a schedule is for, and waits for its end. */
+/** Runs a schedule now and waits for the end of the occurrence. */
 export async function runSchedule(daemon: TestDaemon, id: string): Promise<Occurrence> {
   const begun = await daemon.json<Occurrence>("POST", `/api/schedules/${id}/run`);
   return until(

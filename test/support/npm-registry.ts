@@ -7,11 +7,11 @@ import { loopback } from "./orchestrator.ts";
 
 export interface TestRegistry {
   url: string;
-  /** The paths that were asked for. */
+  /** The requested paths. */
   asked: string[];
 }
 
-/** A package as npm publishes one: a gzipped archive of a folder called `package`. */
+/** Packs a package as npm publishes it: a gzipped archive of a folder named `package`. */
 function pack(files: Record<string, string>, atTheEnd: AtTheEnd): Buffer {
   const folder = temporaryFolder(atTheEnd);
   for (const [file, text] of Object.entries(files)) {
@@ -22,7 +22,10 @@ function pack(files: Record<string, string>, atTheEnd: AtTheEnd): Buffer {
   return readFileSync(join(folder, "it.tgz"));
 }
 
-/** A registry on loopback that has published one version of one package: its document, its newest version, its archive. */
+/**
+ * Starts a registry on loopback that has one version of one package. It serves the package's document, latest version and
+ * archive.
+ */
 export async function startRegistry(
   manifest: { name: string; version: string },
   files: Record<string, string>,

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { bring, installedIn } from "../../src/git/dependencies.ts";
 import { NAMES, ODDITIES } from "./oddities.ts";
 
-/** Brings every oddity under every name from one tree into two others, and prints what came of it. Runs as an ordinary user. */
+/**
+ * Copies every oddity, under every name, from one tree into two others, and prints the results. Runs as an unprivileged user.
+ */
 const signal = new AbortController().signal;
 const kindOf = (path: string) => {
   const stats = lstatSync(path, { throwIfNoEntry: false });
@@ -15,7 +17,7 @@ const results: object[] = [];
 const servers: { close(): unknown }[] = [];
 for (const name of NAMES) {
   for (const [kind, make] of Object.entries(ODDITIES)) {
-    // At the top, inside what is installed, and as the parts of an environment that are read.
+    // At the top, among the installed files, and as the parts of a virtual environment that are read.
     const places = ["", "node_modules", ".venv", ".venv/bin", ".venv/lib"];
     for (const below of name === ".cache" ? places : [""]) {
       const top = mkdtempSync(join(tmpdir(), "o-"));

@@ -3,7 +3,9 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 
-/** Everything that may stand in a folder under any name. `at` is where; `aside` is a folder that links may lead to. */
+/**
+ * Every kind of entry that a folder may contain under any name. `at` is its path; `aside` is a folder that links may point to.
+ */
 export const ODDITIES: Readonly<Record<string, (at: string, aside: string) => Promise<Server> | undefined>> = {
   file: (at) => void writeFileSync(at, "SECRET=1\n"),
   folder: (at) => {
@@ -33,7 +35,7 @@ export const ODDITIES: Readonly<Record<string, (at: string, aside: string) => Pr
   "folder with a name of two lines": (at) => void mkdirSync(join(at, "two\nlines"), { recursive: true }),
 };
 
-/** Names that mean something to IO, to a language's tools, or to git. */
+/** Names that have a meaning for IO, for the tools of a language, or for git. */
 export const NAMES = [
   ...[".env", ".venv", "venv", "node_modules", ".yarn", ".pnp.cjs", "vendor", "deps", ".bundle"],
   ...["target", "__pycache__", ".tox", ".mypy_cache", "dist", "build", ".cache", ".idea", "secret\nname"],

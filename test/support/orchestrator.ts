@@ -10,7 +10,7 @@ import type { Message } from "../../src/protocol/messages.ts";
 import type { TestDaemon } from "./daemon.ts";
 import type { AtTheEnd } from "./home.ts";
 
-/** A model that makes the calls the user's words spell out, all at once, and then repeats what it saw. */
+/** A model that makes all calls written in the user's message at once, then repeats their last result. */
 export const obedient: Model = (request) => {
   const asked = request.messages.findLastIndex((message) => message.role === "user" && textOf(message).includes("[via "));
   const since = request.messages.slice(asked + 1);
@@ -22,7 +22,7 @@ export const obedient: Model = (request) => {
   return { call: (Array.isArray(given) ? given : [given]).map((args: unknown) => ({ tool: call[1]!, args })) };
 };
 
-/** Makes the calls that the user's words spell out one after another, and then repeats what it saw. */
+/** A model that makes the calls written in the user's message one after another, then repeats all results. */
 export const stepwise: Model = (request) => {
   const at = request.messages.findLastIndex((message) => message.role === "user" && textOf(message).includes("[via "));
   const results = request.messages.slice(at + 1).filter(({ role }) => role === "tool");
@@ -37,7 +37,7 @@ export const callText = (tool: string, args: unknown) => `call ${tool} ${JSON.st
 
 let conversations = 0;
 
-/** Has an obedient model make a call in a conversation of its own, and tells what the model was shown as its result. */
+/** Lets an obedient model make a call in a new conversation. Returns the result that the model was shown. */
 export async function modelCalls(
   daemon: TestDaemon,
   model: ModelServer,
@@ -50,7 +50,7 @@ export async function modelCalls(
   return { read: textOf(request.messages.findLast(({ role }) => role === "tool")), message, request };
 }
 
-/** The same with many calls in one turn: what the model was shown for each, in their order. */
+/** Makes many calls in one turn. Returns the results that the model was shown, in the order of the calls. */
 export async function modelCallsAll(daemon: TestDaemon, model: ModelServer, tool: string, all: unknown[]): Promise<string[]> {
   const { request } = await modelCalls(daemon, model, tool, all);
   const asked = request.messages.findLast(({ tool_calls }) => tool_calls !== undefined)?.tool_calls ?? [];
@@ -60,7 +60,7 @@ export async function modelCallsAll(daemon: TestDaemon, model: ModelServer, tool
 /** The system message of a request. */
 export const systemOf = (request: ChatRequest) => textOf(request.messages.find(({ role }) => role === "system"));
 
-/** A plain server on loopback that counts who connects. */
+/** Starts a plain server on loopback that counts connections. */
 export async function loopback(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
   atTheEnd: AtTheEnd = onTestFinished,
@@ -79,7 +79,7 @@ export async function loopback(
   return { port, url: `http://127.0.0.1:${port}`, connections: () => connections };
 }
 
-/** Looks into a home's database, or changes it while its daemon is down. */
+/** Reads a home's database, or changes it while its daemon is down. */
 export function inDatabase<T>(home: string, work: (db: InstanceType<typeof DatabaseSync>) => T): T {
   const db = new DatabaseSync(join(home, "io.db"));
   try {
@@ -89,7 +89,7 @@ export function inDatabase<T>(home: string, work: (db: InstanceType<typeof Datab
   }
 }
 
-/** The calls that were made for a message, and how the journal says they ended. */
+/** The tool calls of a message and their states, according to the journal. */
 export function journalOf(home: string, owner: string): unknown[] {
   return inDatabase(home, (db) =>
     db
@@ -99,7 +99,7 @@ export function journalOf(home: string, owner: string): unknown[] {
   );
 }
 
-/** A request whose path goes over the wire letter by letter, as no well-behaved client would send it. */
+/** Sends a request whose path is not normalized, as no well-behaved client would. */
 export function rawRequest(
   daemon: TestDaemon,
   method: string,
@@ -122,7 +122,7 @@ export function rawRequest(
   });
 }
 
-/** Every file below a folder, links not followed. */
+/** Every file below a folder. Symbolic links are not followed. */
 export function filesBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);

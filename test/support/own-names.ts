@@ -5,7 +5,10 @@ import { packageRoot } from "../../src/lib/package-root.ts";
 /** Names of our types that people use too. */
 const COMMON = new Set(["GitHub"]);
 
-/** The names of our own types and values, of two words and more, that a text holds: a reader outside can make nothing of them. */
+/**
+ * The names of our own types and values in a text, if they have two or more words: they mean nothing to a reader outside the
+ * code.
+ */
 export function ownNamesIn(text: string): string[] {
   const said = new Set(text.match(/\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b/g));
   const src = join(packageRoot, "src");

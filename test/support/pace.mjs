@@ -1,8 +1,8 @@
-// How fast this machine is at the moment: the time for a fixed piece of work, in milliseconds. A machine whose cores are shared
-// does the same work in twice the processor time and more when the others are at work too.
+// Measures how fast this machine is right now: the milliseconds that a fixed piece of work takes. On shared cores, the same
+// work takes twice the processor time or more while others are busy.
 const TEXT = JSON.stringify(Array.from({ length: 4_000 }, (_, index) => ({ index, text: "some words" })));
 
-/** The middle of a few tries, or the best of them: whoever was interrupted during one is slow for another reason. */
+/** The median of a few tries, or the best: an interrupted try is slow for another reason. */
 export function measurePace(tries, pick = "middle") {
   const times = [];
   for (let index = 0; index < tries; index += 1) {

@@ -7,14 +7,14 @@ import { type Message, shownFailure } from "../../src/protocol/messages.ts";
 export interface PocketDeps {
   inbox: Pick<Inbox, "submit">;
   port: number;
-  /** Who may talk. */
+  /** Required with every line that a person sends. */
   password: string;
 }
 
 const ANSWERS = { allow: "/allow", deny: "/deny" };
 const textOf = (message: Message) => shownFailure(message) ?? message.reply ?? "";
 
-/** The smallest channel there can be: one person, who sends a line of JSON for each thing said and is sent one for each reply. */
+/** The smallest possible channel, for one person. Each message is a line of JSON, and so is each reply. */
 export function createPocket({ inbox, port, password }: PocketDeps): Channel {
   let person: Socket | undefined;
   const server = createServer((socket) => {
@@ -29,7 +29,7 @@ export function createPocket({ inbox, port, password }: PocketDeps): Channel {
     socket.on("close", () => {
       if (person === socket) person = undefined;
     });
-    // Somebody who hangs up has gone, however they did it.
+    // A broken connection counts as closed.
     socket.on("error", () => socket.destroy());
   });
 

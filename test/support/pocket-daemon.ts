@@ -1,7 +1,7 @@
 import { startDaemon } from "../../src/daemon/start.ts";
 import { createPocket } from "./pocket-channel.ts";
 
-/** A daemon with one channel more than IO has. */
+/** A daemon with one channel in addition to IO's own. */
 const { POCKET_PORT, POCKET_PASSWORD = "" } = process.env;
 const daemon = await startDaemon({
   env: process.env,

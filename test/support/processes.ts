@@ -7,7 +7,7 @@ import { codeOf } from "../../src/lib/errors.ts";
 import { exec } from "../../src/process/exec.ts";
 import { hasEnvironment } from "../../src/process/processes.ts";
 
-/** Every process that works on a home: the daemon, its runtimes, and what they started. */
+/** Every process that belongs to a home: the daemon, its runtimes, and what they started. */
 export function processesOn(home: string): number[] {
   return readdirSync("/proc")
     .map(Number)
@@ -15,7 +15,7 @@ export function processesOn(home: string): number[] {
     .filter((pid) => hasEnvironment(pid, "IO_HOME", home) || hasEnvironment(pid, "COPILOT_HOME", join(home, "sessions")));
 }
 
-/** Ends a child at once, and waits until it is gone; one that has ended meanwhile is gone. */
+/** Kills a child and waits until it is gone. Does nothing to one that has already exited. */
 export async function killed(child: ChildProcess): Promise<void> {
   const isOver = () => child.exitCode !== null || child.signalCode !== null;
   const gone = isOver() ? undefined : once(child, "exit");
@@ -23,7 +23,7 @@ export async function killed(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** The same for a child that leads a group, and everything in it. */
+/** Kills a child that leads a process group, and the whole group. */
 export async function killedAll(child: ChildProcess): Promise<void> {
   try {
     process.kill(-child.pid!, "SIGKILL");
@@ -33,7 +33,7 @@ export async function killedAll(child: ChildProcess): Promise<void> {
   await killed(child);
 }
 
-/** How many `sleep` there are that a test began and marked by how long they take. */
+/** How many `sleep` processes of a test are running. `mark` is the unusual duration that identifies them. */
 export async function sleeping(mark: string): Promise<number> {
   const { stdout } = await exec("ps", ["-eo", "stat,comm,args"]);
   return stdout.split("\n").filter((line) => / sleep +sleep /.test(line) && line.includes(mark) && !line.startsWith("Z")).length;

@@ -3,24 +3,24 @@ import { dirname, join } from "node:path";
 import { packageRoot } from "../../src/lib/package-root.ts";
 import { exec } from "../../src/process/exec.ts";
 
-/** Finds a program that a test needs, or installs it; a test is never left out for want of one. */
+/** Installs a program that a test needs if it is missing; tests are never skipped for lack of one. */
 export async function ensureProgram(name: string, debianPackage = name): Promise<void> {
   if (!(await isThere(name))) await install(debianPackage);
 }
 
 export const PYTHON = "/usr/bin/python3";
 
-/** The same for a module of Debian's own Python. */
+/** Installs a module for Debian's own Python if it is missing. */
 export async function ensurePython(module: string, debianPackage = `python3-${module}`): Promise<void> {
   await ensureProgram(PYTHON, "python3");
   if ((await exec(PYTHON, ["-c", `import ${module}`])).code !== 0) await install(debianPackage);
 }
 
 const UV_VERSION = "0.13.8";
-/** The folder with uv, which Debian does not have. */
+/** The folder that contains uv, which Debian does not package. */
 export const UV = join(packageRoot, "node_modules", ".cache", `uv-${UV_VERSION}`, "bin");
 
-/** The same for uv, from PyPI. */
+/** Installs uv from PyPI if it is missing. */
 export async function ensureUv(): Promise<void> {
   if (existsSync(join(UV, "uv"))) return;
   await ensurePython("ensurepip", "python3-venv");
@@ -32,10 +32,10 @@ export async function ensureUv(): Promise<void> {
 }
 
 const NODE_MANAGERS = { pnpm: "10.34.9", yarn: "1.22.22" } as const;
-/** The folder with pnpm and yarn. */
+/** The folder that contains pnpm and yarn. */
 export const MANAGERS = join(packageRoot, "node_modules", ".cache", "managers", "node_modules", ".bin");
 
-/** The same for pnpm and yarn, from npm. */
+/** Installs pnpm and yarn from npm if they are missing. */
 export async function ensureNodeManagers(): Promise<void> {
   const names = Object.entries(NODE_MANAGERS);
   if (names.every(([name]) => existsSync(join(MANAGERS, name)))) return;
@@ -46,12 +46,12 @@ export async function ensureNodeManagers(): Promise<void> {
   if (code !== 0) throw new Error(`${wanted.join(", ")} are needed and could not be installed:\n${output}`);
 }
 
-/** The same for a file or folder that packages bring. */
+/** Installs these packages if a file or folder of theirs is missing. */
 export async function ensureFile(path: string, ...debianPackages: string[]): Promise<void> {
   if (!existsSync(path)) await install(...debianPackages);
 }
 
-/** Installs in one go what is missing of programs, files and folders, each with the packages that bring it. */
+/** Installs everything missing at once. Maps each program, file or folder to the packages that contain it. */
 export async function ensureAll(needed: Readonly<Record<string, readonly string[]>>): Promise<void> {
   const missing: string[] = [];
   for (const [name, packages] of Object.entries(needed)) if (!(await isThere(name))) missing.push(...packages);
@@ -62,7 +62,7 @@ async function isThere(name: string): Promise<boolean> {
   return name.startsWith("/") ? existsSync(name) : (await exec("which", [name])).code === 0;
 }
 
-/** One at a time over all workers: apt-get does not wait for another's lock. */
+/** Only one test worker installs at a time, because apt-get does not wait for the lock of another one. */
 async function install(...debianPackages: string[]): Promise<void> {
   const lock = join(packageRoot, "package.json");
   const apt = (...args: string[]) =>

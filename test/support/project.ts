@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Analysis } from "../../src/protocol/analysis.ts";
 import { temporaryFolder } from "./home.ts";
 
-/** A folder with these files, by its real path. */
+/** Creates a folder with these files. Returns its real path. */
 export function projectOf(files: Readonly<Record<string, string>>): string {
   const root = realpathSync(temporaryFolder());
   for (const [path, content] of Object.entries(files)) {
@@ -13,6 +13,6 @@ export function projectOf(files: Readonly<Record<string, string>>): string {
   return root;
 }
 
-/** The commands of an analysis, one a line: what for, where, which, and whether it is guessed. */
+/** The commands of an analysis, one per line: purpose, folder, command, and whether it is a guess. */
 export const commandLines = ({ commands }: Pick<Analysis, "commands">): string[] =>
   commands.map(({ purpose, command, cwd, isGuess }) => `${purpose} ${cwd} ${command}${isGuess ? " (guess)" : ""}`);

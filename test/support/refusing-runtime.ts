@@ -2,7 +2,9 @@ import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findRuntime } from "../../src/engine/runtime/path.ts";
 
-/** A real Copilot runtime whose answers to `session.resume` are refusals, for as long as there are any to give. */
+/**
+ * A real Copilot runtime, except that it refuses `session.resume` with the given reasons, one per request, until none is left.
+ */
 export async function refusingRuntime(
   folder: string,
 ): Promise<{ path: string; refuse(...reasons: string[]): void; left(): boolean }> {

@@ -5,20 +5,20 @@ import { packageRoot } from "../../src/lib/package-root.ts";
 import { exec } from "../../src/process/exec.ts";
 import { ensureProgram, ensurePython, PYTHON } from "./program.ts";
 
-/** One test of a made-up suite, and what it does when it is run. */
+/** A test in a made-up suite, and what it does when it runs. */
 export interface Case {
   name: string;
   does: "pass" | "fail" | "crash" | "chatter";
 }
 
-/** A test runner that nobody here wrote: how a suite is written for it, and how it is started. */
+/** A third-party test runner: how to write a suite for it, and how to start it. */
 export interface Runner {
   name: string;
   command: string;
-  /** How the tests alone are started, where the command does more than that. */
+  /** The command that runs only the tests, if `command` does more than that. */
   direct?: string;
   files: (cases: readonly Case[]) => Record<string, string>;
-  /** Makes sure that it is there; `folder` is the project's. */
+  /** Makes sure that the runner is installed. `folder` is the project's. */
   prepare?: (folder: string) => Promise<void>;
 }
 
@@ -39,7 +39,7 @@ const ofJavaScript = (cases: readonly Case[], test: string, crash = "process.kil
 
 const linkModules = async (folder: string) => symlinkSync(join(packageRoot, "node_modules"), join(folder, "node_modules"));
 
-/** Installs packages once for all tests of this machine, apart from the project's own. */
+/** Installs packages once for all tests on this machine, apart from IO's own. */
 async function fromNpm(folder: string, ...packages: string[]): Promise<void> {
   const cache = join(tmpdir(), `io-test-npm-${packages.join("-").replace(/[^\w-]/g, "_")}`);
   mkdirSync(cache, { recursive: true });
@@ -111,7 +111,7 @@ export const RUNNERS: readonly Runner[] = [
     command: `${PYTHON} -m pytest -q -p no:cacheprovider --junitxml=reports/junit.xml >/dev/null`,
     files: (cases) => ({
       "test_a.py": cases.map(({ name, does }) => `def test_${camel(name)}():\n    ${PYTHON_BODY[does]}\n`).join("\n"),
-      // What an earlier run left says nothing about this one.
+      // A report left by an earlier run must be ignored.
       "reports/old/junit.xml": '<testsuite><testcase classname="old" name="gone"><failure/></testcase></testsuite>',
     }),
     prepare: async (folder) => {
@@ -178,6 +178,26 @@ export const RUNNERS: readonly Runner[] = [
         .join("\n")}\n`,
     }),
     prepare: () => ensureProgram("cmake"),
+  },
+  {
+    name: "ExUnit",
+    command: "mix test --seed 0",
+    files: (cases) => ({
+      "mix.exs": 'defmodule A.MixProject do\n  use Mix.Project\n  def project, do: [app: :a, version: "0.1.0"]\nend\n',
+      "test/test_helper.exs": "ExUnit.start()\n",
+      "test/a_test.exs": `defmodule ATest do\n  use ExUnit.Case\n${cases
+        .map(({ name, does }) => {
+          const body = {
+            pass: ":ok",
+            fail: "assert 1 == 2",
+            crash: "System.halt(7)",
+            chatter: `for n <- 1..${LINES}, do: IO.puts("line #{n}")`,
+          }[does];
+          return `  test ${JSON.stringify(name)} do\n    ${body}\n  end`;
+        })
+        .join("\n")}\nend\n`,
+    }),
+    prepare: () => ensureProgram("mix", "elixir"),
   },
   {
     name: "TAP",

@@ -5,10 +5,10 @@ import { DEFAULT_RUNTIME } from "../../src/engine/runtime/tested-versions.ts";
 import { packageRoot } from "../../src/lib/package-root.ts";
 import { temporaryFolder } from "./home.ts";
 
-/** The version of the runtime that the tests were told to run on. */
+/** The version of the runtime that the tests were told to use. */
 export const expectedRuntime = (): string => process.env.IO_TEST_RUNTIME ?? DEFAULT_RUNTIME.version;
 
-/** The real runtime, but that it calls itself by another version of the same length. */
+/** The real runtime, except that it reports another version, which must have the same length. */
 export const disguisedRuntime = (version: string, as: string): Promise<string> =>
   wrappedRuntime(`
     const [from, to] = ${JSON.stringify([version, as])};
@@ -16,7 +16,7 @@ export const disguisedRuntime = (version: string, as: string): Promise<string> =
     child.stdout.setEncoding("latin1");
     child.stdout.on("data", (text) => process.stdout.write(Buffer.from(text.replaceAll(from, to), "latin1")));`);
 
-/** The real runtime, but that it takes its time to start, and notes each start as a line of a file. */
+/** The real runtime, except that it starts after a delay, and appends a line to the file `notes` at each start. */
 export const slowRuntime = (delayMs: number, notes: string): Promise<string> =>
   wrappedRuntime(`
     require("node:fs").appendFileSync(${JSON.stringify(notes)}, "started\\n");
@@ -36,7 +36,10 @@ async function wrappedRuntime(script: string): Promise<string> {
   return file;
 }
 
-/** A copy of IO as npm installs it, with only these of the packages that bring a runtime; tells the path of its command. */
+/**
+ * Copies IO as npm would install it, with only this one of the packages that contain a runtime. Returns the path of its
+ * command.
+ */
 export async function installedCopy(brings: "nothing" | "the CLI's package" | "the SDK's package"): Promise<string> {
   const root = temporaryFolder();
   for (const name of ["bin", "dist", "rehearsal", "package.json"])

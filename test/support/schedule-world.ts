@@ -12,7 +12,7 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-/** Schedules on clocks that the test moves. Messages end when the test says so, runs are remembered. */
+/** Schedules on clocks that the test controls. Messages end when the test says so; started runs are recorded. */
 export function scheduleWorld(start = "2026-01-01T00:00:30Z") {
   const store = openStore(":memory:");
   onTestFinished(() => store.close());
@@ -26,7 +26,10 @@ export function scheduleWorld(start = "2026-01-01T00:00:30Z") {
   const asked: { occurrence: Occurrence; answer: (wanted: boolean | undefined) => void }[] = [];
   const paused: Schedule[] = [];
   let refusal: string | undefined;
-  /** Of one life: whether it still writes, and after how many steps inside of transactions it is killed. */
+  /**
+   * State of one daemon process: the error that stops its writes, and how many steps inside transactions it has until it is
+   * killed.
+   */
   let life = { fault: undefined as Error | undefined, stepsLeft: Number.POSITIVE_INFINITY };
   let messages = 0;
   let failures: number[] = [];
@@ -56,7 +59,7 @@ export function scheduleWorld(start = "2026-01-01T00:00:30Z") {
           if (refusal !== undefined) throw missing(refusal);
           const message = `m_${messages}`;
           messages += 1;
-          // Like the inbox, in the transaction around it.
+          // Like the inbox, which acts when the surrounding transaction is committed.
           store.afterCommit(() => {
             sent.push({ schedule: id, occurrence, message, at: new Date(wall).toISOString() });
             known.add(message);
@@ -98,7 +101,7 @@ export function scheduleWorld(start = "2026-01-01T00:00:30Z") {
       return schedules;
     },
     add: (given: NewSchedule): Schedule => schedules.add(given, MAKER),
-    /** Time passes, asleep or awake, and it is looked what is due. */
+    /** Lets time pass, with the machine asleep or awake, then starts what is due. */
     async pass(ms: number, { asleep = false } = {}) {
       wall += ms;
       if (!asleep) steady += ms;
@@ -107,12 +110,15 @@ export function scheduleWorld(start = "2026-01-01T00:00:30Z") {
     setClock: (ms: number) => {
       wall += ms;
     },
-    /** The daemon ends, and comes back later. */
+    /** Stops the daemon and starts it again `ms` later. */
     async restart(ms: number) {
       await schedules.close();
       await begin(ms);
     },
-    /** The daemon is killed after so many more steps inside of transactions, which are lost then, and comes back later. */
+    /**
+     * Kills the daemon after this many more steps inside transactions, which are rolled back, and starts it again `whileDown`
+     * ms later.
+     */
     async kill(steps: number, ms: number, whileDown: number) {
       life.stepsLeft = steps;
       wall += ms;
@@ -122,7 +128,7 @@ export function scheduleWorld(start = "2026-01-01T00:00:30Z") {
       await schedules.close();
       await begin(whileDown);
     },
-    /** Nothing can be written from now on; tells when it was tried. */
+    /** Makes every write fail from now on. Returns a list that grows by the time of each attempt, in ms. */
     breakDisk(): number[] {
       life.fault = Object.assign(new Error("no space is left"), { code: "ENOSPC" });
       failures = [];

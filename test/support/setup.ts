@@ -7,13 +7,13 @@ export const KEY = "sk-proj-right-key-for-the-tests-0000";
 export const TOKEN = "github_pat_right_token_of_somebody_0123456789";
 export const obeys: Script = ({ afterTool }) =>
   afterTool ? { say: "OK" } : { call: [{ tool: "report", args: { word: "ready" } }] };
-/** A home that nobody has used: not even its folder is there. */
+/** The path of a home that was never used: not even the folder exists. */
 export const bare = () => join(temporaryFolder(), "home");
 export const config = (home: string) => JSON.parse(readFileSync(join(home, "config.json"), "utf8")) as unknown;
-/** No Ollama that happens to run on the machine is found. */
+/** Prevents the tests from finding an Ollama that happens to run on this machine. */
 export const nobody = { HOME: "/nonexistent" };
 
-/** The other kinds of provider that the contract names. */
+/** The other kinds of provider in the contract. */
 export const PROVIDERS = [
   {
     ...{

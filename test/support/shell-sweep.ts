@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "./home.ts";
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Returns numbers from 0 up to 1, the same ones for the same seed. */
 export type Random = () => number;
 
 export function createRandom(seed: number): Random {
@@ -19,7 +19,10 @@ export function createRandom(seed: number): Random {
 const pick = <T>(random: Random, among: readonly T[]): T => among[Math.floor(random() * among.length)]!;
 const upTo = (random: Random, most: number) => Math.floor(random() * (most + 1));
 
-/** The lists of shell-fragments.txt; there `␠` stands for a space, `␤` for a line end and `⟨1b⟩` for the character of that number. */
+/**
+ * The lists in shell-fragments.txt. There, `␠` stands for a space, `␤` for a newline, and `⟨1b⟩` for the character with that
+ * hex code.
+ */
 const FRAGMENTS = readFileSync(new URL("shell-fragments.txt", import.meta.url), "utf8");
 const fragments = (title: string): string[] =>
   new RegExp(`^## ${title}\\n((?:(?!## ).*\\n)*)`, "m")
@@ -35,13 +38,13 @@ const fragments = (title: string): string[] =>
 
 const PROGRAMS = fragments("programs");
 const ARGUMENTS = fragments("arguments");
-/** Pipes and what runs in the background are fewer: each costs a process. */
+/** Few of these are pipes or `&`, because each of those costs a process. */
 const JOINTS = fragments("joints");
 const HARMLESS = fragments("harmless");
-/** Everything of a shell's grammar that could start a program or write a file where nobody looks for it; `x` is the program. */
+/** All shell syntax that could start a program or write a file where a reader does not expect it. `x` is the program. */
 const ODD = fragments("odd");
 
-/** A simple command, and sometimes one with a turn that no plain one has. */
+/** A simple command, sometimes with unusual syntax in it. */
 function command(random: Random): string {
   const words = Array.from({ length: upTo(random, 3) }, () => pick(random, ARGUMENTS));
   if (random() < 0.15) words.splice(upTo(random, words.length), 0, pick(random, HARMLESS));
@@ -49,7 +52,7 @@ function command(random: Random): string {
   return [pick(random, PROGRAMS), ...words].join(pick(random, [" ", " ", " ", "  ", "\t", " \\\n "]));
 }
 
-/** A line that is plain, or nearly so: that is where a reader goes wrong. */
+/** A line that is plain or almost plain, because that is where a parser makes mistakes. */
 export function shellLine(random: Random): string {
   if (random() < 0.2)
     return Array.from({ length: 1 + upTo(random, 6) }, () =>
@@ -65,16 +68,16 @@ export function shellLine(random: Random): string {
   return line;
 }
 
-/** Such a line in which everything odd would run a command. */
+/** Such a line, in which every odd construct would run `command`. */
 export function lineThatMayRun(command: string, random: Random): string {
   for (;;) {
     const line = shellLine(random).replace(/(?<![\w./'-])x(?![\w./'=-])/g, command);
-    // These may go on for ever.
+    // Loops may never end.
     if (line.includes(command) && !/while|until|select/.test(line)) return line;
   }
 }
 
-/** What a shell did with a line: the programs it would have started, and whether it left a file behind. */
+/** What a shell did with a line: the programs it would have started, and whether it created a file. */
 export interface Recorded {
   started: string[][];
   wroteFile: boolean;
@@ -84,8 +87,8 @@ const SEPARATOR = "\x1e\x1f";
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
- * Has a real shell run lines in which every program is a function that only writes down how it was called. Inside a sandbox
- * without network, with nothing writable but an empty folder and no program on the path.
+ * Runs lines in a real shell in which every program is a function that only records its arguments. The sandbox has no network,
+ * nothing writable but an empty folder, and no program on the PATH.
  */
 export async function runLines(
   shell: "bash" | "dash",
@@ -96,12 +99,12 @@ export async function runLines(
   const script = join(temporaryFolder(), "script");
   const isBash = shell === "bash";
   const defined = isBash ? names : names.filter((name) => /^[A-Za-z_]\w*$/.test(name) && name !== "exit");
-  // A shell of its own for each line is slower, but whatever it does ends there: in dash a syntax error ends everything.
+  // A subshell per line is slower, but it contains whatever the line does: in dash, a syntax error ends the whole shell.
   const [open, close] = isApart ? ["( ulimit -t 2; eval", "wait )"] : ["builtin eval", "builtin wait"];
   writeFileSync(
     script,
     [
-      // bash writes line by line, and what runs side by side must not be mixed up.
+      // bash flushes its output after each newline, so newlines are replaced to keep the records of parallel commands apart.
       `record() { command printf '%s\\037' "$line_number" "$${isBash ? "{@//$'\\n'/$'\\035'}" : "@"}" '\x1e' >&9; }`,
       ...defined.map((name) => `${isBash ? `function ${name} {` : `${name}() {`} record ${name} "$@"; }`),
       isBash ? 'command_not_found_handle() { record "$@"; }' : "",
@@ -122,7 +125,7 @@ export async function runLines(
       ...["--setenv", "PATH", "/nowhere", "--setenv", "HOME", "~", "--setenv", "LC_ALL", "C.UTF-8"],
       ...[`/usr/bin/${shell}`, ...(isBash ? ["--norc", "--noprofile"] : []), "/script"],
     ],
-    // A `kill 0` reaches its own group alone.
+    // A `kill 0` reaches only the child's own process group.
     { detached: true, stdio: ["ignore", "ignore", "pipe", "ignore", "ignore", "ignore", "ignore", "ignore", "ignore", "pipe"] },
   );
   const [records, errors] = await Promise.all([textOf((child.stdio as unknown[])[9]), textOf(child.stderr!)]);
@@ -131,7 +134,7 @@ export async function runLines(
   for (const record of records.split(SEPARATOR).filter((each) => each !== "")) {
     const [number = "", ...words] = record.replaceAll("\x1d", "\n").split("\x1f").slice(0, -1);
     last = number;
-    // What runs in the background may be heard of later.
+    // Records of background commands may arrive late.
     if (words[0] === "WROTE") recorded[Number(number)]!.wroteFile = true;
     else if (number !== "end") recorded[Number(number)]!.started.push(words);
   }

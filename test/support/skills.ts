@@ -24,7 +24,7 @@ export function git(folder: string, ...args: string[]): string {
   return execFileSync("git", [...who, ...args], { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim();
 }
 
-/** A real repository with one commit that holds the given files. */
+/** Creates a real repository with one commit that contains the given files. */
 export function repository(files: Record<string, string>, folder = temporary()): string {
   writeFiles(folder, files);
   git(folder, "init", "-q");

@@ -4,20 +4,20 @@ import { onTestFinished } from "vitest";
 import { exec } from "../../src/process/exec.ts";
 import { type AtTheEnd, temporaryFolder } from "./home.ts";
 
-/** A file system of its own, so small or so closed that something goes wrong on it. */
+/** A separate file system that is small, or can be made read-only, so that writes fail. */
 export interface SmallDisk {
   folder: string;
-  /** The file that takes up the room. */
+  /** The file that `fill` writes. */
   ballast: string;
-  /** Leaves no room at all. */
+  /** Fills the disk completely. */
   fill(): Promise<void>;
   free(): void;
-  /** Lets nothing be written any more, and again. */
+  /** Makes the disk read-only; `open` makes it writable again. */
   close(): Promise<void>;
   open(): Promise<void>;
 }
 
-/** The suite runs as root, who alone may mount; where that is not so the test fails and says why. */
+/** The suite runs as root, because only root may mount. For other users the test fails and says why. */
 export async function smallDisk(
   megabytes: number,
   atTheEnd: AtTheEnd = onTestFinished,

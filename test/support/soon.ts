@@ -1,13 +1,13 @@
 import { availableParallelism, loadavg } from "node:os";
 import { measurePace } from "./pace.mjs";
 
-/** What `measurePace` says on an idle machine of the kind that the limits in the tests were written for. */
+/** The result of `measurePace` on an idle machine of the kind that the tests' time limits were written for. */
 const USUAL_PACE_MS = 1;
 const MOST_SLOWED = 5;
 
 /**
- * How long something may take right now that takes less than this on an idle machine: longer where the machine is slow, and
- * where more programs want to run than it has processors.
+ * How many milliseconds to allow now for something that takes less than `ms` on an idle machine. More if the machine is slow,
+ * or if more programs want to run than it has processors.
  */
 export function soon(ms: number): number {
   const slowedBy = Math.max(1, measurePace(15) / USUAL_PACE_MS, loadavg()[0]! / availableParallelism());

@@ -5,19 +5,19 @@ import type { Store } from "../../src/store/open.ts";
 import { createUsageLog } from "../../src/store/usage.ts";
 import type { TestDaemon } from "./daemon.ts";
 
-/** Writes down what is used, and never says no. */
+/** Records usage and never refuses a call. */
 export function unlimited(store: Store): Spending {
   return { record: createUsageLog(store).record, permit: async () => undefined };
 }
 
-/** What a model says that it has used, added up over everything that it has served. */
+/** The usage that a model reported, summed over all calls. */
 export interface Served {
   calls: number;
   inputTokens: number;
   outputTokens: number;
 }
 
-/** A model that keeps count of what it reports. */
+/** Wraps a model to sum up the usage that it reports. */
 export function counted(model: Model): { model: Model; served: Served } {
   const served: Served = { calls: 0, inputTokens: 0, outputTokens: 0 };
   return {
@@ -34,7 +34,7 @@ export function counted(model: Model): { model: Model; served: Served } {
   };
 }
 
-/** What a daemon has written down, by a group; every summary is held against its own lines. */
+/** The daemon's usage, grouped by `by`. Also checks that the items of the summary add up to its total. */
 export async function usageBy(daemon: TestDaemon, by: string): Promise<UsageSummary> {
   const summary = await daemon.json<UsageSummary>("GET", `/api/usage?by=${by}&since=all`);
   for (const key of ["calls", "inputTokens", "outputTokens", "cacheReadTokens"] as const)

@@ -9,7 +9,7 @@ import { providerEnvironment, startDaemonProcess, type TestDaemon } from "./daem
 import { type AtTheEnd, temporaryFolder, temporaryHome } from "./home.ts";
 import { until } from "./until.ts";
 
-/** A project's folder with these files, committed to git. */
+/** Creates a project folder with these files, committed to git. */
 export function project(
   files: Record<string, string> = { "README.md": "# A project\n" },
   atTheEnd: AtTheEnd = onTestFinished,
@@ -26,7 +26,7 @@ export function project(
   return folder;
 }
 
-/** A daemon on a scripted model, stopped in order when the test is over. */
+/** Starts a daemon on a scripted model. It is stopped by SIGTERM after the test. */
 export async function daemonOn(model: ModelServer, home = temporaryHome()): Promise<TestDaemon> {
   const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
   onTestFinished(() => (daemon.child.exitCode === null && daemon.child.signalCode === null ? daemon.kill("SIGTERM") : undefined));
@@ -34,16 +34,16 @@ export async function daemonOn(model: ModelServer, home = temporaryHome()): Prom
 }
 
 export const systemOf = (request: ChatRequest) => textOf(request.messages.find(({ role }) => role === "system"));
-/** Which character is asked; undefined for the orchestrator. */
+/** The character that a request is for; undefined for the orchestrator. */
 export const characterOf = (request: ChatRequest) => /^You are (.+?), .* of the squad "/.exec(systemOf(request))?.[1];
-/** How many tool results stand behind the last prompt. */
+/** How many tool results follow the last prompt. */
 export const stepOf = (request: ChatRequest) => {
   const start = request.messages.findLastIndex(({ role }) => role === "user");
   return request.messages.slice(start).filter(({ role }) => role === "tool").length;
 };
 export const lastResult = (request: ChatRequest) => textOf(request.messages.findLast(({ role }) => role === "tool"));
 
-/** A squad with as many agents as there are roles. */
+/** Creates a squad with one agent per role. Returns the agents' names. */
 export async function squadWith(daemon: TestDaemon, projectPath: string, name: string, roles: string[]): Promise<string[]> {
   const made = await daemon.json<{ slug: string; error?: unknown }>("POST", "/api/squads", { name, projectPath, slug: name });
   if (made.error) throw new Error(JSON.stringify(made.error));

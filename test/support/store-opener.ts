@@ -1,6 +1,6 @@
 import { openStore } from "../../src/store/open.ts";
 
-/** Opens the database of its argument when it is told to, and says how that went. */
+/** Opens the database given as its argument when told to, and prints the result. */
 process.stdin.once("data", () => {
   try {
     openStore(process.argv[2]!).close();

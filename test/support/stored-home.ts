@@ -5,7 +5,7 @@ import { packageRoot } from "../../src/lib/package-root.ts";
 import { temporaryHome } from "./home.ts";
 import { project } from "./squads.ts";
 
-/** A home as an earlier version left it when it was killed in the middle of a turn, and the project that its squad works on. */
+/** A home as an earlier version left it when it was killed in the middle of a turn, and the project of its squad. */
 export function storedHome(fixture: "home-0005"): { home: string; folder: string } {
   const home = temporaryHome();
   const folder = project();
@@ -14,7 +14,7 @@ export function storedHome(fixture: "home-0005"): { home: string; folder: string
   return { home, folder };
 }
 
-/** Reads or changes the database of a home while no daemon has it. */
+/** Reads or changes a home's database while no daemon uses it. */
 export function withDatabase<T>(home: string, work: (db: InstanceType<typeof DatabaseSync>) => T): T {
   const db = new DatabaseSync(join(home, "io.db"));
   try {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { AtTheEnd } from "./home.ts";
 
-/** Swaps what stands at a path between the first and the second, as fast as it can, until the test is over. */
+/** Swaps the entry at `path` between `first` and `second` as fast as it can, until the test is over. */
 export async function swapper(path: string, first: string, second: string, atTheEnd: AtTheEnd): Promise<ChildProcess> {
   const program = `
     const fs = require("node:fs");

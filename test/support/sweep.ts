@@ -2,15 +2,15 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { packageRoot } from "../../src/lib/package-root.ts";
 
-/** `npm run test:nightly` tries every case of a sweep; otherwise a share of them is drawn, which is another one for each commit. */
+/** `npm run test:nightly` runs every case of a sweep. Other runs draw a share of the cases, a different one for each commit. */
 export const isWhole = process.env.IO_TEST_SWEEP === "whole";
 
-/** Set IO_TEST_SEED to the one that a failed test names to draw the same again. */
+/** To repeat a draw, set IO_TEST_SEED to the seed in the name of the failed test. */
 const seed =
   process.env.IO_TEST_SEED ??
   execFileSync("git", ["rev-parse", "--short=12", "HEAD"], { cwd: packageRoot, encoding: "utf8" }).trim();
 
-/** What a sweep says of itself in its test's name. */
+/** Says in the test's name which cases a sweep ran. */
 export const drawn = isWhole ? "all" : `drawn by seed ${seed}`;
 
 /** A number from 0 up to 1, the same for the same words and seed. */
@@ -24,7 +24,7 @@ function draw(...words: (string | number)[]): number {
   );
 }
 
-/** One in `share` of the cases of a sweep, at least one, in their order. */
+/** Draws one in `share` of the cases of a sweep, at least one. Keeps their order. */
 export function someOf<T>(name: string, cases: readonly T[], share = 4): T[] {
   if (isWhole) return [...cases];
   const ranks = cases.map((_, at) => draw(name, at));
@@ -32,5 +32,5 @@ export function someOf<T>(name: string, cases: readonly T[], share = 4): T[] {
   return cases.filter((_, at) => ranks[at]! <= last);
 }
 
-/** After how many steps to kill the next time: each one, or about every fourth. */
+/** The number of steps until the next kill: 1 in a whole sweep, otherwise about 4. */
 export const stepsUntilKill = (name: string, life: number): number => (isWhole ? 1 : 1 + Math.floor(draw(name, life) * 7));

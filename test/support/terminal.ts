@@ -8,13 +8,13 @@ import { until } from "./until.ts";
 export interface TerminalOptions {
   columns?: number;
   rows?: number;
-  /** Tells two terminals in one folder apart. */
+  /** Distinguishes terminals that share a folder. */
   name?: string;
-  /** Where the command stands; in the folder of the terminal unless said. */
+  /** The command's working directory. If missing, the terminal's folder. */
   cwd?: string;
 }
 
-/** A real terminal with a command in it, and a recorder of every byte that the command writes. */
+/** A real terminal that runs a command, with a recorder of every byte that the command writes. */
 export async function openTerminal(
   folder: string,
   command: string[],
@@ -28,7 +28,7 @@ export async function openTerminal(
   const tmux = (...args: string[]) =>
     exec("tmux", ["-S", socket, ...args], { env: { PATH: process.env.PATH, TERM: "xterm-256color", LANG: "C.UTF-8" } });
   const settings = Object.entries({ ...env, TERM: "xterm-256color", LANG: "C.UTF-8", ...pick(env, "TERM") });
-  // The recorder stands before the first byte is written.
+  // The command waits until the recorder runs, so that the first byte is recorded too.
   const waits = 'while [ ! -e "$0" ]; do sleep 0.02; done; exec "$@"';
   const inside = ["env", "-i", ...settings.map(([key, value]) => `${key}=${value}`), "sh", "-c", waits, ready, ...command];
   const size = ["-x", String(columns), "-y", String(rows)];
@@ -44,9 +44,9 @@ export async function openTerminal(
     type: (text: string) => tmux("send-keys", "-t", "t", "-l", "--", text),
     /** Presses keys, one right after the other. */
     press: (...keys: string[]) => tmux("send-keys", "-t", "t", ...keys),
-    /** What a terminal sends by itself, such as that it lost the focus. */
+    /** Sends bytes that a terminal sends by itself, such as on a loss of focus. */
     send: (bytes: string) => tmux("send-keys", "-t", "t", "-H", ...Array.from(Buffer.from(bytes), (byte) => byte.toString(16))),
-    /** What the terminal calls itself. */
+    /** The terminal's title. */
     title: async () => (await tmux("display-message", "-t", "t", "-p", "#{pane_title}")).stdout.trim(),
     /** Types a line and presses Enter. */
     async enter(text: string) {
@@ -59,17 +59,17 @@ export async function openTerminal(
     },
     resize: (width: number, height: number) => tmux("resize-window", "-t", "t", "-x", String(width), "-y", String(height)),
     screen,
-    /** Everything from the first line of the scrollback on; what the terminal has wrapped is one line. */
+    /** The whole scrollback and screen. Lines that the terminal wrapped are joined. */
     scrollback: async () => (await tmux("capture-pane", "-t", "t", "-p", "-J", "-S", "-")).stdout,
-    /** Where the terminal's own cursor stands, from the left and from the top. */
+    /** The position of the terminal's cursor, from the left and from the top. */
     async cursor() {
       const { stdout } = await tmux("display-message", "-t", "t", "-p", "#{cursor_x} #{cursor_y}");
       const [x = -1, y = -1] = stdout.trim().split(" ").map(Number);
       return { x, y };
     },
-    /** Every byte that was written so far. */
+    /** Every byte written so far. */
     bytes: () => (existsSync(recorded) ? readFileSync(recorded, "utf8") : ""),
-    /** Waits until it is among the bytes: the recorder may be a moment behind the screen. */
+    /** Waits until the text is among the bytes: the recorder may be a moment behind the screen. */
     writes: (text: string) =>
       until(
         `${JSON.stringify(text)} among the bytes`,
@@ -87,7 +87,7 @@ export async function openTerminal(
       ).catch(async (error: unknown) => {
         throw new Error(`${String(error)}\n${await screen()}`);
       }),
-    /** Closes the terminal under its command. */
+    /** Closes the terminal while its command is running. */
     hangUp: () => tmux("kill-server"),
     isOpen: async () => (await tmux("has-session", "-t", "t")).code === 0,
   };
@@ -98,22 +98,22 @@ function pick(env: NodeJS.ProcessEnv, name: string): NodeJS.ProcessEnv {
   return env[name] === undefined ? {} : { [name]: env[name] };
 }
 
-/** What must never be among the bytes of IO: clearing the scrollback, the alternate screen, the mouse. */
+/** Sequences that IO must never write: clearing the scrollback, the alternate screen, mouse reporting. */
 export const FORBIDDEN: readonly string[] = [
   ...["3J", "?1049h", "?1047h", "?47h", "?9h", "?1000h", "?1001h", "?1002h", "?1003h", "?1005h", "?1006h", "?1015h", "?1016h"],
 ].map((code) => `\u001b[${code}`);
 
-/** Those of the forbidden sequences that stand among the bytes. */
+/** The forbidden sequences among the bytes. */
 export function forbiddenIn(bytes: string): string[] {
   return FORBIDDEN.filter((sequence) => bytes.includes(sequence)).map((sequence) => JSON.stringify(sequence));
 }
 
-/** The bytes without what only colours them. */
+/** The bytes without colour sequences. */
 export const uncoloured = (bytes: string): string => bytes.replaceAll("\u001b", "␛").replace(/␛\[[\d;]*m/g, "");
 
 /**
- * Those of some lines, given in their order, that were written again when they had to be finished: once a line that stands three
- * further down was written, no byte of theirs has any business there.
+ * The lines, given in their order, that were printed again after they were final. A line is final once the line three further
+ * down was written: after that, it must not occur among the bytes.
  */
 export function reprinted(bytes: string, lines: readonly string[]): string[] {
   const text = uncoloured(bytes);

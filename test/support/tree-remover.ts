@@ -1,4 +1,4 @@
 import { removeTree } from "../../src/process/remove-tree.ts";
 
-/** Deletes trees, in a process of its own that runs as an ordinary user. */
+/** Deletes trees, in a separate process that runs as an unprivileged user. */
 for (const path of process.argv.slice(2)) await removeTree(path);

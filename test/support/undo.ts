@@ -20,7 +20,7 @@ import { quietLog } from "./swarm/quiet.ts";
 
 const COMMITTER = ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "protocol.file.allow=always"];
 
-/** A project, a data folder and the room that keeps what is changed. */
+/** A project, a data folder, and the undo store with its snapshots. */
 export function createUndoBench({ isRepository = true, keep = 1_000 } = {}, atTheEnd?: AtTheEnd) {
   const top = realpathSync(temporaryFolder(atTheEnd));
   const root = join(top, "project");
@@ -44,7 +44,7 @@ export function createUndoBench({ isRepository = true, keep = 1_000 } = {}, atTh
     git,
     store,
     undo,
-    /** The same room in a next life. */
+    /** Opens the undo store again, as after a restart. */
     reopened: open,
     at,
     write(files: Record<string, string | Buffer>): void {
@@ -65,21 +65,21 @@ export function createUndoBench({ isRepository = true, keep = 1_000 } = {}, atTh
       count += 1;
       return `${kind}_test${count}`;
     },
-    /** Does something as a command in the folder does, or as an edit of the very paths does. */
+    /** Runs `work` like a command in the folder, or like an edit of exactly these paths. */
     async effect(owner: string, work: () => void | Promise<void>, writes: Writes = { paths: ["."], below: true }, cwd = root) {
       const end = await undo.before(owner, writes, { cwd });
       await work();
       end();
     },
-    /** One message that does this. */
+    /** Runs `work` as the only effect of a new message. Returns the message's id. */
     async turn(work: () => void | Promise<void>, writes?: Writes): Promise<string> {
       const owner = bench.newOwner();
       await bench.effect(owner, work, writes);
       return owner;
     },
-    /** Every file with its bytes and whether it is a program; git's own folder left out. */
+    /** Every file with its bytes and permissions. Leaves out git's own folder. */
     picture: () => pictureOf(root),
-    /** All that is the user's own in the repository, which nothing of ours may change. */
+    /** The user's own state in the repository, which IO must never change. */
     own: () => ({
       index: readFileSync(at(".git/index")).toString("base64"),
       head: readFileSync(at(".git/HEAD"), "utf8"),

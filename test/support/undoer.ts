@@ -4,7 +4,7 @@ import { createUndo } from "../../src/undo/undo.ts";
 import { testGit } from "./git.ts";
 import { quietLog } from "./swarm/quiet.ts";
 
-// Undoes one message in a process of its own, which is killed in the middle.
+// Undoes one message in a separate process, which a test kills in the middle.
 const [home = "", id = ""] = process.argv.slice(2);
 const store = openStore(join(home, "io.db"));
 const undo = createUndo({ store, git: testGit({ home }), folder: join(home, "undo"), home, log: quietLog });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Waits for a condition, and says what it waited for if it never comes. */
+/** Waits for a condition. Throws an error that names it if it does not become true in time. */
 export async function until<T>(
   what: string,
   check: () => T | undefined | false | Promise<T | undefined | false>,

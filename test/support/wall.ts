@@ -8,7 +8,7 @@ import { createSandbox, type SandboxProfile, type WallSettings } from "../../src
 import { type AtTheEnd, temporaryFolder } from "./home.ts";
 import { ensureProgram } from "./program.ts";
 
-/** What the tests of the wall ask of the machine: Linux, bubblewrap, and that each of the users below may use it. */
+/** The sandbox tests need Linux and bubblewrap, and each of the users below must be able to use it. */
 await ensureProgram("bwrap", "bubblewrap");
 await ensureProgram("setpriv", "util-linux");
 await ensureProgram("python3");
@@ -16,18 +16,18 @@ await ensureProgram("git");
 
 export const HEIGHTS = ["secrets", "project", "workspace"] as const;
 const BEGAN = "the-attack-began";
-/** What both users can run. */
+/** Contains only programs that both users can run. */
 const SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 
-/** Root attacks as root and as an ordinary user; an ordinary user as himself. */
+/** Root attacks as root and as an unprivileged user; any other user attacks as themselves. */
 export const USERS: readonly ("root" | "ordinary")[] = isRoot ? ["root", "ordinary"] : ["ordinary"];
 
-/** Every height with every user. */
+/** Every sandbox level with every user. */
 export const EVERYONE = HEIGHTS.flatMap((height) => USERS.map((user) => [height, user] as const));
 
-/** A user's home with IO's data folder, a project and something private in it. */
+/** A user's home that contains IO's data folder, a project, and private files. */
 export function makeGround(user: "root" | "ordinary", atTheEnd: AtTheEnd = onTestFinished) {
   const secret = `hush-${randomBytes(8).toString("hex")}`;
   const root = realpathSync(temporaryFolder(atTheEnd));
@@ -51,7 +51,7 @@ export function makeGround(user: "root" | "ordinary", atTheEnd: AtTheEnd = onTes
 }
 export type Ground = ReturnType<typeof makeGround>;
 
-/** Makes a folder and all in it the property of whoever attacks, so that only the wall stands in the way. */
+/** Gives a folder and everything in it to the attacking user, so that only the sandbox protects it. */
 export function give(folder: string, user: "root" | "ordinary"): void {
   if (!isRoot || user === "root") return;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -67,16 +67,16 @@ export interface Attack {
   user: "root" | "ordinary";
   ground: Ground;
   script: string;
-  stand?: SandboxProfile;
+  profile?: SandboxProfile;
   cwd?: string;
   settings?: Partial<WallSettings>;
   env?: NodeJS.ProcessEnv;
   readOnly?: string[];
 }
 
-/** Runs a script behind the wall, as whoever attacks. */
+/** Runs a script inside the sandbox, as the attacking user. */
 export async function attack(options: Attack): Promise<ExecResult> {
-  const { height, user, ground, script, stand, cwd = ground.project, settings = {}, readOnly = [] } = options;
+  const { height, user, ground, script, profile, cwd = ground.project, settings = {}, readOnly = [] } = options;
   const env: NodeJS.ProcessEnv = { PATH: SYSTEM_PATH, HOME: ground.userHome, ...options.env };
   const sandbox = createSandbox({
     home: ground.home,
@@ -84,17 +84,17 @@ export async function attack(options: Attack): Promise<ExecResult> {
     settings: () => ({ sandbox: height, sandboxRead: [], sandboxNetwork: true, ...settings }),
     env,
   });
-  const argv = await sandbox.wrap(["/bin/bash", "-c", `echo ${BEGAN}\n${script}`], cwd, stand);
-  // IO makes these as whoever runs it, and here that is not always whoever attacks.
+  const argv = await sandbox.wrap(["/bin/bash", "-c", `echo ${BEGAN}\n${script}`], cwd, profile);
+  // IO creates these as the user who runs it, who may not be the attacking user here.
   for (const made of ["scratch", "work"]) if (existsSync(join(ground.home, made))) give(join(ground.home, made), user);
   const result = await exec("setpriv", [...asUser(user), ...argv], { env, deadlineMs: 30_000, cwd: "/" });
-  // An attack that never began proves nothing.
+  // An attack that never started proves nothing.
   if (!result.output.includes(BEGAN)) throw new Error(`the attack could not be made: ${result.output}`);
   const without = (text: string) => text.replace(`${BEGAN}\n`, "");
   return { ...result, output: without(result.output), stdout: without(result.stdout) };
 }
 
-/** The arguments of setpriv that make it run a program as a user. */
+/** The setpriv arguments that run a program as a user. */
 export function asUser(user: "root" | "ordinary"): string[] {
   return isRoot && user === "ordinary" ? [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "--"] : ["--"];
 }

@@ -1,4 +1,6 @@
-/** A Python program that packs a module with a function `hello` as pip, uv and poetry install it, in the folder it runs in. */
+/**
+ * A Python program that packs a module with a function `hello` into a wheel for pip, uv and poetry, in its working directory.
+ */
 export const makeWheel = (name: string): string => `import zipfile
 with zipfile.ZipFile("${name}-1-py3-none-any.whl", "w") as wheel:
     wheel.writestr("${name}.py", "def hello():\\n    return 'hello'\\n")

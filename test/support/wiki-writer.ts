@@ -1,6 +1,6 @@
 import { openWiki } from "../../src/wiki/wiki.ts";
 
-/** A second process at the same wiki: writes one page again and again until it is told to stop, or ended. */
+/** A second process on the same wiki. Writes one page again and again, the given number of times or until it is killed. */
 const [root = "", path = "", letter = "x", times = "1"] = process.argv.slice(2);
 const quiet = () => {};
 const wiki = openWiki({ root, emit: quiet, log: { debug: quiet, info: quiet, warn: quiet, error: quiet } });

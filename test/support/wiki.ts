@@ -19,7 +19,7 @@ export interface TestWiki {
   reopen(between?: () => void): Promise<Wiki>;
 }
 
-/** A wiki in a folder of its own, closed and removed after the test. */
+/** Creates a wiki in a new folder. It is closed and removed after the test. */
 export function makeWiki(prepare?: (root: string) => void): TestWiki {
   const home = mkdtempSync(join(tmpdir(), "io-wiki-"));
   const root = join(home, "wiki");
@@ -44,11 +44,11 @@ export function makeWiki(prepare?: (root: string) => void): TestWiki {
   };
 }
 
-/** The tools of a wiki alone, without the records of who read what. */
+/** The tools of a wiki, without the records of who read what. */
 export const toolsOf = (wiki: Wiki) =>
   wikiTools({ wiki, contradictions: { check: wiki.contradictions }, provenance: { mark: (_, { content }) => content } });
 
-/** Waits until something holds, and says what it waited for when it never does. */
+/** Waits until a condition holds. Throws an error that names it if it never does. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   const end = Date.now() + 10_000;
   while (!holds()) {

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** A request to a server that says whatever a test wants said. */
+/** A request to a server whose answers the test writes. */
 export interface RawRequest {
   path: string;
   headers: IncomingHttpHeaders;
@@ -10,13 +10,13 @@ export interface RawRequest {
   text: string;
   /** How many model calls came before it. */
   index: number;
-  /** Whether the other side hung up before the answer was over. */
+  /** Whether the client hung up before the answer was complete. */
   left: boolean;
 }
 
 export type RawAnswer = (request: RawRequest, response: ServerResponse) => void | Promise<void>;
 
-/** A provider of which every byte is written by the test, for what no well-behaved one would send. */
+/** A provider whose every byte the test writes, for answers that no well-behaved provider would send. */
 export async function startRaw(answer: RawAnswer) {
   const requests: RawRequest[] = [];
   const server = createServer(async (incoming, response) => {
@@ -46,7 +46,7 @@ export async function startRaw(answer: RawAnswer) {
   return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
 }
 
-/** Sends events as they are. The connection stays open unless it is ended. */
+/** Sends events unchanged. Leaves the connection open if `end` is false. */
 export function say(response: ServerResponse, events: readonly unknown[], { end = true } = {}): void {
   if (!response.headersSent) response.writeHead(200, { "content-type": "text/event-stream" });
   for (const each of events) {
@@ -56,7 +56,7 @@ export function say(response: ServerResponse, events: readonly unknown[], { end 
   if (end) response.end();
 }
 
-/** Chunks of chat completions, one for each delta, and the end. */
+/** Chunks of a chat completion: one for each delta, and the end. */
 export function chat(deltas: readonly object[], finish: string | null = "stop"): unknown[] {
   const chunk = (delta: object, finish_reason: string | null = null) => ({
     id: "chatcmpl-1",
@@ -91,7 +91,7 @@ export function textBlock(...texts: string[]) {
   return { block: { type: "text", text: "" }, deltas: texts.map((text) => ({ type: "text_delta", text })) };
 }
 
-/** Events of a response: its items, each with the events between its beginning and its end. */
+/** Events of a response: its items, each with the events between its start and its end. */
 export function response(
   items: readonly { item: Record<string, unknown>; between?: readonly object[] }[],
   status = "completed",

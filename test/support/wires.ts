@@ -11,7 +11,7 @@ import { startAzure } from "./providers/azure.ts";
 import type { Provider } from "./providers/core.ts";
 import { startOpenAi } from "./providers/openai.ts";
 
-/** One of the ways to a model, with a provider on the other side that is as strict as the real one. */
+/** A wire API, with a provider on the other side that is as strict as the real one. */
 export interface WireCase {
   name: string;
   model: string;
@@ -48,7 +48,7 @@ export const WIRES: WireCase[] = [
   },
 ];
 
-/** An engine on a provider as a person's config names it. Whoever starts it stops it. */
+/** Starts an engine on a provider as in a person's config. The caller stops it. */
 export async function engineOn(
   folder: string,
   provider: Record<string, unknown>,
@@ -73,7 +73,7 @@ export function sessionSpec(id: string, folder: string, tools: EngineTool[] = []
   return { id, systemMessage: () => "You are a test.", tools, workingDirectory: folder };
 }
 
-/** A tool that notes what it was given. */
+/** A tool that records its arguments. */
 export function noteTool(notes: unknown[]): EngineTool {
   return {
     name: "note",

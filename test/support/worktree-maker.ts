@@ -5,15 +5,15 @@ import { openRepo } from "../../src/git/repository.ts";
 import { addWorktree, treeOf } from "../../src/git/worktrees.ts";
 import { walledGit } from "./git.ts";
 
-/** What is done in a worktree, and with which commit. */
+/** What to do in the worktree, and with which commit. */
 export type Work = { merge: string } | { begin: string } | { aside: string };
 
 /**
- * Makes a worktree with its submodules, and works in it if it is told to, in a process of its own that somebody ends without
+ * Creates a worktree with its submodules and, if told to, works in it. Runs in a separate process that a test kills without
  * warning.
  */
 const [project, path, home, told] = process.argv.slice(2) as [string, string, string, string | undefined];
-// Behind the wall a git ends with whoever began it.
+// In the sandbox, git ends with the process that started it.
 const found = (await openRepo(walledGit(home).git, project))!;
 const repo = { ...found, git: found.git.with({ writable: [dirname(path)] }) };
 await addWorktree(repo, { path, branch: "work", base: repo.head!, kept: told !== undefined });

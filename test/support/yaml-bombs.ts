@@ -1,4 +1,4 @@
-/** Texts that make a YAML reader work for seconds, or end its process, each of about so many letters. */
+/** Texts of about `size` characters each that make a YAML parser run for seconds or crash. */
 export function yamlBombs(size: number): Record<string, string> {
   const many = (line: (index: number) => string) => {
     let text = "";

@@ -4,15 +4,15 @@ import { dirname, join } from "node:path";
 import { ODDITIES } from "../oddities.ts";
 import { ON_BRANCH } from "../swarm/pipelines.ts";
 
-/** A checkout as a user has it. Everything that is the user's lies below one folder. */
+/** A checkout as a user may have it. All of the user's files are below one folder. */
 export interface Shape {
-  /** Where IO is asked to work. */
+  /** The folder in which IO is asked to work. */
   project: string;
-  /** What IO says where it cannot work there, and what the user can do about it. */
+  /** The error if IO cannot work there, including what the user can do about it. */
   refused?: RegExp;
-  /** Says whether what the user has started still runs. */
+  /** Whether the process that the user started is still running. */
   runs?: () => boolean;
-  /** Ends what was started for the shape. */
+  /** Stops what was started for this shape. */
   end?: () => void;
 }
 
@@ -29,7 +29,7 @@ export function git(cwd: string, ...args: string[]): string {
   }).trim();
 }
 
-/** For a command that stops at a conflict. */
+/** Runs a command that is expected to stop at a conflict. */
 function stops(work: () => unknown): void {
   try {
     work();
@@ -63,7 +63,7 @@ const FILES = {
   ),
 };
 
-/** A repository with two commits and a branch beside. */
+/** Creates a repository with two commits and another branch. */
 function repository(folder: string, ...how: string[]): string {
   mkdirSync(folder, { recursive: true });
   git(folder, "init", "-q", "-b", "main", ...how);
@@ -73,7 +73,7 @@ function repository(folder: string, ...how: string[]): string {
   return folder;
 }
 
-/** Two branches that change the same line, main being checked out. */
+/** Creates two branches that change the same line, and leaves main checked out. */
 function clash(folder: string): void {
   git(folder, "switch", "-q", "-c", "theirs");
   commit(folder, { "src/app.txt": "theirs\n" }, "theirs");
@@ -107,7 +107,7 @@ const BEGUN: Record<string, Make> = {
     rmSync(join(project, "src", "other.txt"));
     git(project, "update-index", "--assume-unchanged", "README.md");
     git(project, "update-index", "--skip-worktree", ".gitignore");
-    // A time that only a second look at the content explains.
+    // Only a second look at the content shows that the file has not changed.
     utimesSync(join(project, "README.md"), 1, 1);
   }),
   "two stashes, one with files that were untracked": simple((project) => {
@@ -198,7 +198,7 @@ const KINDS: Record<string, Make> = {
       { ".gitattributes": "*.sh text eol=lf\n*.bat text eol=crlf\n", "a.sh": "a\n", "b.bat": "b\r\n" },
       "line ends",
     );
-    // Files of before the attributes, which git would take as changed if it looked again.
+    // Files from before the attributes were added. Git would report them as changed if it looked again.
     put(project, { "mixed.txt": "one\r\ntwo\n", "src/app.txt": "app\r\n" });
     git(project, "-c", "core.autocrlf=false", "add", "mixed.txt");
   }),
@@ -344,7 +344,10 @@ const CLOSED: Record<string, Make> = {
   }, /git refuses .*Mend it until "git status" works there/s),
 };
 
-/** What may stand under a name that git ignores, a shape for each: under a name that says nothing, and where things are installed. */
+/**
+ * What may be at an ignored path: one shape for each kind of entry, both under meaningless names and where dependencies are
+ * installed.
+ */
 const IGNORED: Record<string, Make> = Object.fromEntries(
   Object.entries(ODDITIES).map(([kind, make], index) => [
     `an ignored ${kind}`,

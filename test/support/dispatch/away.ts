@@ -8,7 +8,7 @@ import { startNetwork } from "../network.ts";
 
 export interface AwayWorker extends TestWorker {
   name: string;
-  /** What lies of jobs in the folder where it keeps projects. */
+  /** The job folders that remain in the worker's projects folder. */
   left: () => string[];
 }
 
@@ -17,7 +17,7 @@ export interface Hosts {
   daemon: TestDaemon;
   workers: AwayWorker[];
   worker(name: string): AwayWorker;
-  /** The next life of the daemon. */
+  /** Starts the daemon again. */
   startDaemon(): Promise<TestDaemon>;
 }
 
@@ -28,7 +28,9 @@ export interface HostsOptions {
   atTheEnd?: AtTheEnd;
 }
 
-/** A daemon that has all it can done by workers, its server, and workers that have joined it, each on a host of its own. */
+/**
+ * Starts a daemon that lets workers do everything they can, its server, and workers that have joined it, each on its own host.
+ */
 export async function startHosts(
   modelUrl: string,
   { names = ["w1"], config = {}, leaseMs = 60_000, atTheEnd = onTestFinished }: HostsOptions = {},
@@ -49,7 +51,7 @@ export async function startHosts(
   };
 }
 
-/** The folders of jobs below what a worker keeps of projects. */
+/** The job folders in a worker's projects folder. */
 export function jobsOf(home: string): string[] {
   const projects = join(dirname(home), `${basename(home)}-projects`);
   const names = (folder: string) => (existsSync(folder) ? readdirSync(folder) : []);

@@ -23,7 +23,7 @@ import { LEASE_MS } from "./work.ts";
 
 const program = bundled(join(packageRoot, "test", "support", "dispatch", "worker-process.ts"));
 
-/** A worker in a process of its own. */
+/** A worker in its own process. */
 export interface TestWorker {
   child: ChildProcess;
   name: string;
@@ -31,7 +31,7 @@ export interface TestWorker {
   kill: () => Promise<void>;
 }
 
-/** The same, with each worker on a host of its own. */
+/** Starts a cluster in which each worker runs on its own host. */
 export async function startHosts() {
   const names = ["w1", "w2", "w3"];
   const network = await startNetwork(names);
@@ -39,7 +39,7 @@ export async function startHosts() {
   return { ...(await startCluster(known, network)), host: network.host };
 }
 
-/** A server, the daemon's side of it with a database, and workers in processes of their own. */
+/** Starts a server, and can start the daemon's side with a database and workers in their own processes. */
 export async function startCluster(
   known: readonly NatsWorker[] = [{ name: "w1" }, { name: "w2" }, { name: "w3" }],
   network?: TestNetwork,
@@ -50,7 +50,7 @@ export async function startCluster(
   const events: JobEvent[] = [];
   const database = join(folder, "io.db");
 
-  /** The daemon's side; closed at the end, or by whoever wants it to die. */
+  /** Starts the daemon's side. It is closed after the test, or by `die`. */
   async function daemon({ leaseMs = LEASE_MS } = {}): Promise<Dispatcher & { die: () => Promise<void>; rows: WorkerRows }> {
     const store = openStore(database);
     const rows = createWorkerRows(store);
@@ -99,7 +99,7 @@ export async function startCluster(
   const lines = () => (existsSync(notes) ? readFileSync(notes, "utf8").trim().split("\n") : []);
   return {
     ...{ nats, daemon, worker, notes, events, folder, database },
-    /** What jobs have noted, such as `begun job 1 w1`. */
+    /** The notes that jobs have left, such as `begun job 1 w1`. */
     noted: (start: string) => lines().filter((line) => line.startsWith(`${start} `)),
     untilNoted: (start: string, times = 1) =>
       until(

@@ -5,7 +5,7 @@ import { createLink } from "../../../src/workers/jobs/nats/link.ts";
 import type { AnswerTo } from "../../../src/workers/jobs/nats/messages.ts";
 import { until } from "../until.ts";
 
-/** A worker's hands with keys of its own: it says whatever it likes, in any order. */
+/** A client with a worker's keys that can send anything, in any order. */
 export async function hostileHands(access: ClusterAccess, daemon: string) {
   const connection = await connectTo(access);
   onTestFinished(() => connection.close());
@@ -17,7 +17,7 @@ export async function hostileHands(access: ClusterAccess, daemon: string) {
   const held: string[] = [];
   return {
     ...{ connection, link, ask },
-    /** Takes the next job, and takes it on. */
+    /** Waits for the next job and accepts it. */
     async take() {
       const asked = async () => ((await ask("next", { held })) as AnswerTo<"next">).grant ?? undefined;
       const grant = await until("a job", asked, 60_000);
@@ -25,7 +25,7 @@ export async function hostileHands(access: ClusterAccess, daemon: string) {
       await ask("beat", { lease: grant.attempt.lease });
       return { ...grant, lease: grant.attempt.lease };
     },
-    /** All the bytes of a blob, as far as the daemon gives them. */
+    /** Fetches all bytes of a blob, as far as the daemon sends them. */
     async fetch(lease: string, name: string): Promise<Buffer> {
       const pieces: Uint8Array[] = [];
       for (let at = 0; ; ) {

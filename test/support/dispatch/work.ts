@@ -7,24 +7,24 @@ import { exec } from "../../../src/process/exec.ts";
 import { noUsage } from "../../../src/protocol/usage.ts";
 import { type Job, PROTOCOL, type Worker } from "../../../src/workers/jobs/port.ts";
 
-/** What a job of the tests does, in this order. */
+/** What a test job does, in this order. */
 const Work = z.object({
-  /** Where it notes that it began and ended, as others see it. */
+  /** The file in which it notes its steps, so that tests can see them. */
   notes: z.string(),
   deltas: z.array(z.string()).default([]),
   effects: z.array(z.string()).default([]),
-  /** What it asks, one thing after the other; the answers are its result. */
+  /** What it asks the daemon, one question at a time. The answers are in its result. */
   asks: z.array(z.string()).default([]),
   shell: z.string().optional(),
   ms: z.number().default(0),
-  /** Goes on until there is a file of this name. */
+  /** Runs until a file with this name exists. */
   untilFile: z.string().optional(),
-  /** Goes on for as long after it was told to end. */
+  /** Keeps running for this long, even if it was told to stop. */
   deafMs: z.number().default(0),
   fail: z.string().optional(),
-  /** Answers with so many bytes. */
+  /** The length of the text in its result. */
   bytes: z.number().default(0),
-  /** Sends so many bytes beside the result. */
+  /** The size of the blob that it sends beside the result. */
   blobBytes: z.number().default(0),
 });
 export type Work = z.input<typeof Work>;
@@ -40,7 +40,7 @@ export function jobOf(
   return { id, epoch: 1, pool: "any", kind: "checks", spec: work, protocol: PROTOCOL, ...more, limits };
 }
 
-/** Does the jobs of the tests; `note` is what they leave behind for those who look. */
+/** Runs the test jobs; `note` leaves a line that tests can wait for. */
 export const testWorker: Worker = {
   async run({ id, spec }, { attempt, earlier, signal, tell, record, ask, blobs }) {
     const work = Work.parse(spec);

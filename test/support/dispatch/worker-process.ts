@@ -5,7 +5,7 @@ import { runAsWorker } from "../../../src/workers/cluster/run-worker.ts";
 import type { WorkerFile } from "../../../src/workers/cluster/worker-file.ts";
 import { testWorker } from "./work.ts";
 
-/** A worker in a process of its own, so that it can be killed and frozen. Says "ready" once it takes jobs. */
+/** A worker in its own process, so that tests can kill or freeze it. Prints "ready" once it accepts jobs. */
 const file = JSON.parse(process.argv[2]!) as WorkerFile;
 const log = createLog({ redactor: createRedactor(), echo: (line) => console.error(line) });
 const stopping = new AbortController();

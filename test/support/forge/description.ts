@@ -14,7 +14,7 @@ interface Document {
   components: Record<string, Record<string, Json>>;
 }
 
-/** GitHub's own description of its API: what it says is what the double must do. */
+/** GitHub's own description of its API, which the fake forge must follow. */
 export function readGitHubDescription() {
   const folder = dirname(createRequire(import.meta.url).resolve("@octokit/openapi/package.json"));
   const document = JSON.parse(readFileSync(join(folder, "generated", "api.github.com.json"), "utf8")) as Document;
@@ -30,14 +30,14 @@ export function readGitHubDescription() {
     return resolved(at.reduce<unknown>((value, key) => (value as Json)[key.replaceAll("~1", "/")], document) as T);
   };
 
-  /** A schema with everything it refers to. */
+  /** A schema together with everything it refers to. */
   function whole(schema: Json): Json {
     const schemas: Record<string, Json> = {};
     const visit = (node: unknown): void => {
       if (Array.isArray(node)) for (const each of node) visit(each);
       if (typeof node !== "object" || node === null) return;
       const { $ref, nullable, enum: allowed } = node as { $ref?: unknown; nullable?: unknown; enum?: unknown[] };
-      // The validator takes the list of values by its word.
+      // The validator accepts only the listed values, so `null` must be one of them.
       if (nullable === true && allowed && !allowed.includes(null)) allowed.push(null);
       if (nullable === true && !("type" in node)) {
         const { nullable: _, ...other } = node as Json;
@@ -70,7 +70,7 @@ export function readGitHubDescription() {
     throw new Error(`${what} is not what GitHub's description says: ${wrong?.join("; ")}`);
   }
 
-  /** A value with everything that the schema asks for besides. */
+  /** Fills in everything else that the schema requires. */
   function filled(given: Json, value: unknown, depth = 0): unknown {
     const schema = resolved(given as Json & { $ref?: string }) as Json & {
       required?: string[];
@@ -106,7 +106,7 @@ export function readGitHubDescription() {
   }
 
   return {
-    /** The operation that a request is for; one that GitHub does not have is a fault of ours. */
+    /** Finds the operation for a request. Throws if GitHub has none, because that is our mistake. */
     operation(method: string, path: string): Operation {
       const found = routes.find(({ pattern, path: each }) => pattern.test(path) && document.paths[each]?.[method.toLowerCase()]);
       const operation = found && document.paths[found.path]?.[method.toLowerCase()];
@@ -121,7 +121,7 @@ export function readGitHubDescription() {
       if (schema) check("the request", schema, body);
       else if (body !== undefined) throw new Error("GitHub's description knows no body here");
     },
-    /** The answer with all that belongs to it, checked. */
+    /** Completes an answer and checks it. */
     answer(operation: Operation, status: number, value: unknown): unknown {
       const response = operation.responses[String(status)];
       if (!response) throw new Error(`GitHub's description knows no answer ${status} here`);

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 
 const BACKEND = execFileSync("git", ["--exec-path"], { encoding: "utf8" }).trim();
 
-/** Makes a bare repository that takes pushes, as a copy of a checkout; `protect` names branches that take none. */
+/** Creates a bare copy of a checkout that accepts pushes, except to the branches in `protect`. */
 export function makeBare(root: string, repo: string, from: string, protect: readonly string[] = []): string {
   const path = join(root, `${repo}.git`);
   mkdirSync(dirname(path), { recursive: true });
@@ -18,7 +18,7 @@ export function makeBare(root: string, repo: string, from: string, protect: read
   return path;
 }
 
-/** Serves git over HTTP with git's own program for that. */
+/** Serves git over HTTP through git-http-backend. */
 export function serveGit(root: string, request: IncomingMessage, response: ServerResponse, user: string): Promise<void> {
   const url = new URL(request.url ?? "/", "http://here");
   const child = spawn(join(BACKEND, "git-http-backend"), [], {

@@ -13,7 +13,7 @@ interface Given {
   comments?: { path: string; body: string; new_position: number }[];
 }
 
-/** The API of Gitea and Forgejo, as far as IO uses it, written after the description that Gitea publishes. */
+/** The part of the Gitea and Forgejo API that IO uses, written from the description that Gitea publishes. */
 export const giteaDialect = (): Dialect => ({ api: "/api/v1", answer });
 
 function answer(asked: Asked, rest: string): Reply | undefined {
@@ -31,6 +31,8 @@ function answer(asked: Asked, rest: string): Reply | undefined {
       html_url: `${url}/${repoName}/pulls/${each.number}`,
       draft: each.title.startsWith("WIP:"),
       merged: each.mergedAt !== null,
+      // Like the real one: it reports neither drafts nor pull requests that it still checks as mergeable.
+      mergeable: each.mergeable === true && !each.title.startsWith("WIP:"),
     },
     labels: labelsOf(each.labels),
     head: { ref: each.head, sha: asked.headOf(each.headRepo, each.head) ?? "", repo: { full_name: each.headRepo } },
@@ -58,7 +60,7 @@ function answer(asked: Asked, rest: string): Reply | undefined {
       permissions: { admin: false, pull: true, push: ["admin", "write"].includes(repo.permissions[login] ?? "") },
     });
   const [, person] = /^\/collaborators\/([^/]+)\/permission$/.exec(rest) ?? [];
-  // As the real one: others' rights are told to administrators alone.
+  // Like the real one: only administrators may see the permissions of others.
   if (person && person !== login && repo.permissions[login] !== "admin")
     return {
       status: 403,
@@ -96,7 +98,7 @@ function answer(asked: Asked, rest: string): Reply | undefined {
       return { status: 409, body: { message: "pull request already exists for these targets" } };
     const each: DoublePull = {
       ...{ number: nextNumber(repo), title: given.title!, body: given.body!, by: login, state: "open", labels: [], at },
-      ...{ head, headRepo, base: given.base!, draft: false, mergedAt: null },
+      ...{ head, headRepo, base: given.base!, draft: false, mergedAt: null, mergeable: null },
     };
     repo.pulls.push(each);
     return made(pull(each));
@@ -145,6 +147,7 @@ function answer(asked: Asked, rest: string): Reply | undefined {
             user: user(each.by),
             commit_id: each.commit,
             submitted_at: each.at,
+            comments_count: repo.threads.filter(({ review }) => review === each.id).length,
           })),
       );
     case "POST /pulls/#/reviews": {

@@ -5,7 +5,7 @@ import { type DoubleIssue, type DoublePull, nextNumber } from "./state.ts";
 const user = (login: string) => ({ login });
 const STATES: Record<string, string> = { approved: "APPROVED", changes: "CHANGES_REQUESTED", comment: "COMMENTED" };
 
-/** GitHub's API, as far as IO uses it; every request and every answer is held against GitHub's own description. */
+/** The part of GitHub's API that IO uses. Every request and answer is checked against GitHub's own description. */
 export function gitHubDialect(): Dialect {
   let description: GitHubDescription | undefined;
   return {
@@ -39,7 +39,12 @@ function answer(asked: Asked, rest: string): Reply | undefined {
   });
   const pull = (each: DoublePull) => ({
     ...{ number: each.number, title: each.title, body: each.body, state: each.state, user: user(each.by), updated_at: each.at },
-    ...{ html_url: `${url}/${repoName}/pull/${each.number}`, draft: each.draft, merged_at: each.mergedAt },
+    ...{
+      html_url: `${url}/${repoName}/pull/${each.number}`,
+      draft: each.draft,
+      merged_at: each.mergedAt,
+      mergeable: each.mergeable,
+    },
     labels: each.labels.map((name) => ({ name })),
     head: { ref: each.head, sha: asked.headOf(each.headRepo, each.head) ?? "0".repeat(40), repo: { full_name: each.headRepo } },
     base: { ref: each.base },
@@ -93,7 +98,7 @@ function answer(asked: Asked, rest: string): Reply | undefined {
       return invalid(`A pull request already exists for ${owner}:${head}.`);
     const each: DoublePull = {
       ...{ number: nextNumber(repo), title: given.title!, body: given.body!, by: login, state: "open", labels: [], at },
-      ...{ head, headRepo, base: given.base!, draft: Boolean(given.draft), mergedAt: null },
+      ...{ head, headRepo, base: given.base!, draft: Boolean(given.draft), mergedAt: null, mergeable: null },
     };
     repo.pulls.push(each);
     return made(pull(each));

@@ -16,7 +16,7 @@ import { now, openIssue, projectAt, setLabel, triggerOf } from "./watched.ts";
 
 export const GREET_TEST = 'test("greets", () => {\n  expect(greet()).toBe("hello");\n});\n';
 
-/** A watched repository whose issue has become a pull request. */
+/** A watched repository with a pull request that was made from its issue. */
 export interface Proposed {
   name: string;
   project: string;
@@ -30,15 +30,15 @@ export interface Proposed {
 
 export interface LoopOptions {
   config?: object;
-  /** What other roles do than usual. */
+  /** Overrides what the roles do, except for the engineer's rounds on a pull request. */
   script?: Script;
 }
 
-/** A daemon that watches repositories of a double of GitHub, with a model whose engineer does as a test says. */
+/** Starts a daemon that watches repositories on a fake GitHub, and a model whose engineer does what the test says. */
 export async function startLoop(atTheEnd: AtTheEnd, { config = {}, script }: LoopOptions = {}) {
   const double = await startForge(gitHubDialect(), atTheEnd);
   let engineer: (told: Told) => Act = () => ({ say: "C1: not done - no" });
-  // Its session has every question that it was asked before; one that follows from a round goes on with it.
+  // The engineer's session contains its earlier questions, so a question that follows from a round continues it.
   const isRound = ({ role, request }: Told) =>
     role === "engineer" && JSON.stringify(request.messages).includes("Your work is proposed as pull request");
   const model: ModelServer = await scriptedModel(
@@ -55,7 +55,7 @@ export async function startLoop(atTheEnd: AtTheEnd, { config = {}, script }: Loo
     ids += 1;
     return ids;
   };
-  /** The files in the daemon's folder that hold a text, with some of what stands around it. */
+  /** The files in the daemon's folder that contain a text, each with up to 300 characters that precede it. */
   const filesWith = (text: string) =>
     readdirSync(home, { recursive: true, withFileTypes: true })
       .filter((each) => each.isFile() && !each.parentPath.includes("runtime"))
@@ -74,7 +74,7 @@ export async function startLoop(atTheEnd: AtTheEnd, { config = {}, script }: Loo
   return {
     ...{ double, model, home, env, touch, nextId, become, filesWith },
     daemon: (): TestDaemon => daemon,
-    /** What the engineer does when it is asked to go on with a pull request. */
+    /** Sets what the engineer does when it is asked to continue on a pull request. */
     setEngineer(next: typeof engineer): void {
       engineer = next;
     },
@@ -93,7 +93,7 @@ export async function startLoop(atTheEnd: AtTheEnd, { config = {}, script }: Loo
       const head = () => double.headOf(name, branch!)!;
       return { name, project, repo, watch, run: run!, number: number!, branch: branch!, head };
     },
-    /** Kills the daemon when the forge gets a certain request, or has taken it, and starts another. */
+    /** Kills the daemon before or after the forge handles a certain request, then starts it again. */
     async killedAt(
       what: RegExp,
       moment: "before" | "after",
@@ -114,7 +114,14 @@ export async function startLoop(atTheEnd: AtTheEnd, { config = {}, script }: Loo
       double.intercept = () => undefined;
       daemon = await start();
     },
-    /** Somebody writes on a line of a pull request. */
+    /** Kills the daemon, runs `act` while it is down, then starts it again. */
+    async restarted(act: () => unknown): Promise<void> {
+      await daemon.kill("SIGKILL");
+      await act();
+      daemon = await start();
+    },
+    checks: ({ repo }: Proposed) => repo.checks,
+    /** Adds a comment on a line of a pull request. */
     thread({ repo, number }: Proposed, by: string, body: string, path = "T1.txt"): number {
       const id = nextId();
       repo.threads.push({ id, pull: number, review: 1, by, body, path, line: 1, at: now() });
@@ -131,16 +138,16 @@ export async function startLoop(atTheEnd: AtTheEnd, { config = {}, script }: Loo
       repo.reviews.push({ id: nextId(), pull: number, by, state, body, commit: head(), at: now() });
       touch(repo, number);
     },
-    failCheck({ repo, head }: Proposed, name: string, log = ""): void {
-      repo.checks.push({ id: nextId(), commit: head(), name, status: "completed", conclusion: "failure", log });
+    failCheck({ repo, head }: Proposed, name: string, log = "", conclusion = "failure"): void {
+      repo.checks.push({ id: nextId(), commit: head(), name, status: "completed", conclusion, log });
     },
-    /** What stands below an issue or a pull request. */
+    /** The comments on an issue or pull request. */
     said: ({ repo, number }: Pick<Proposed, "repo" | "number">) =>
       repo.comments.filter((each) => each.issue === number).map(({ body }) => body),
     answersTo: ({ repo }: Proposed, id: number) => repo.threads.filter(({ replyTo }) => replyTo === id).map(({ body }) => body),
-    /** How often a model was asked something that holds these words. */
+    /** How many requests to the model have these words in their last message. */
     asked: (words: string) => model.requests.filter(({ messages }) => JSON.stringify(messages.at(-1)).includes(words)).length,
-    /** Waits until a watch has looked at its repository so often again; answers with how often that was. */
+    /** Waits until a watch has polled its repository this many times more. Returns that number. */
     async looks(watch: string, times = 1): Promise<number> {
       const lookedAt = async () => (await daemon.json<Watch>("GET", `/api/watches/${watch}`)).lookedAt;
       for (let time = 0; time < times; time += 1) {
@@ -149,7 +156,7 @@ export async function startLoop(atTheEnd: AtTheEnd, { config = {}, script }: Loo
       }
       return times;
     },
-    /** Waits until clients were told this. */
+    /** Waits until clients have received this news. */
     async told(text: string): Promise<void> {
       const { of, leave } = await daemon.follow({ lastEventId: "0" });
       await until(`the news "${text}"`, () => of("news.told").some(({ body }) => body.text === text), 60_000);

@@ -14,10 +14,10 @@ const VERSION = "v1.26.0";
 const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "io-tests", `gitea-${VERSION}`);
 const BUILD_MS = 7_200_000;
 
-/** Where Go is: in the PATH, or where its own archive puts it. */
+/** Where Go may be: in the PATH, or where its own archive installs it. */
 const GO_PLACES = ["go", "/usr/local/go/bin/go"];
 
-/** The binary, and the folder of its module, which holds the options and templates that it reads. Built once for each user. */
+/** The binary, and the folder of its module, which contains the options and templates that it reads. Built once per user. */
 async function ensureGitea(): Promise<{ binary: string; source: string }> {
   const go = await findGo();
   const env = { ...process.env, GOFLAGS: "-buildvcs=false", PATH: `${process.env.PATH}:${dirname(go)}` };
@@ -27,7 +27,7 @@ async function ensureGitea(): Promise<{ binary: string; source: string }> {
   const binary = join(CACHE, "gitea");
   if (existsSync(binary)) return { binary, source };
   mkdirSync(CACHE, { recursive: true });
-  // Under another name until it is whole, so that a build that was cut off is not taken for one.
+  // Built under another name and then moved, so that an interrupted build is never mistaken for a complete one.
   const script = `test -x "$1" || { "$2" build -tags "sqlite sqlite_unlock_notify" -ldflags "-s -w" -o "$1.new" . && mv "$1.new" "$1"; }`;
   const args = [join(CACHE, "lock"), "/bin/sh", "-c", script, "build", binary, go];
   const built = await exec("flock", args, { cwd: source, env, deadlineMs: BUILD_MS });
@@ -43,7 +43,7 @@ async function findGo(): Promise<string> {
   throw new Error("Go 1.21 or later is needed to build Gitea: https://go.dev/doc/install");
 }
 
-/** A Gitea of its own on loopback, with its database in a temporary folder. */
+/** A separate Gitea on loopback, with its database in a temporary folder. */
 export interface RealGitea {
   url: string;
   apiUrl: string;
@@ -51,9 +51,9 @@ export interface RealGitea {
   bot: string;
   token: string;
   tokens: Record<string, string>;
-  /** One request as somebody; refuses an answer that is no success. */
+  /** Sends a request as a user. Throws unless it succeeds. */
   ask<T>(as: string, method: string, path: string, body?: unknown): Promise<T>;
-  /** A repository of "acme" with what a project holds, in which mona is an admin, ted may write and reader may read. */
+  /** Creates a repository of "acme" with a project's content. There, mona is an admin, ted may write, and reader may read. */
   add(name: string, project: string): Promise<void>;
   headOf(repo: string, branch: string): Promise<string | undefined>;
 }

@@ -9,7 +9,7 @@ import { type AtTheEnd, temporaryFolder } from "../home.ts";
 import { makeBare, serveGit } from "./git-http.ts";
 import { type ForgeRepo, newRepo } from "./state.ts";
 
-/** One request to a double's API, or to its git. */
+/** A request to the API or the git server of a fake forge. */
 export interface ForgeCall {
   /** Such as "POST /repos/acme/widget/pulls" or "POST git-receive-pack". */
   what: string;
@@ -19,7 +19,7 @@ export interface ForgeCall {
 
 export interface Asked {
   method: string;
-  /** Below the API's address. */
+  /** Relative to the API's base path. */
   path: string;
   query: URLSearchParams;
   body: unknown;
@@ -37,11 +37,11 @@ export interface Reply {
   text?: string;
 }
 
-/** How one forge speaks: its part of the API below a repository. */
+/** One forge's part of the API, for paths below a repository. */
 export interface Dialect {
   api: string;
   answer(asked: Asked, rest: string): Reply | undefined;
-  /** Makes an answer whole, and fails if it or the request is not what the forge's description says. */
+  /** Completes an answer. Throws if it or the request does not match the forge's description. */
   check?(asked: Asked, reply: Reply): Reply;
 }
 
@@ -49,23 +49,23 @@ export interface ForgeDouble {
   url: string;
   apiUrl: string;
   calls: ForgeCall[];
-  /** Those that change something. */
+  /** The requests that change something. */
   changes(): string[];
   tokens: Record<string, string>;
   repos: Record<string, ForgeRepo>;
-  /** Faults of the doubles or of the requests: a test is to find none. */
+  /** Errors in the fake forge or in requests to it. Tests expect none. */
   faults: string[];
-  /** Makes a repository there, from a checkout. */
+  /** Creates a repository from a checkout. */
   add(name: string, from: string, permissions?: ForgeRepo["permissions"], protect?: readonly string[]): ForgeRepo;
   headOf(repo: string, branch: string): string | undefined;
-  /** Where the repository lies. */
+  /** The path of a repository. */
   bareOf(repo: string): string;
-  /** Held before or after each request until it resolves; "lose" ends the connection without an answer. */
+  /** Called before and after each request, which waits for it to resolve; "lose" closes the connection without an answer. */
   intercept: (what: string, moment: "before" | "after") => Promise<"lose" | undefined> | undefined;
-  /** Answers in place of the double's own. */
+  /** May return an answer that replaces the fake forge's own. */
   instead: (what: string) => Reply | undefined;
   renamed: Record<string, string>;
-  /** Gives a repository another name; API and git lead from the old one to it. */
+  /** Renames a repository. The API and git redirect from its old name. */
   rename(from: string, to: string): void;
 }
 
@@ -96,7 +96,7 @@ export async function startForge(dialect: Dialect, atTheEnd: AtTheEnd = onTestFi
         const args = ["-C", join(root, `${repo}.git`), "rev-parse", "--verify", "-q", `refs/heads/${branch}`];
         return execFileSync("git", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
       } catch {
-        // There is no such branch.
+        // The branch does not exist.
         return undefined;
       }
     },
@@ -198,7 +198,7 @@ export async function startForge(dialect: Dialect, atTheEnd: AtTheEnd = onTestFi
   return double;
 }
 
-/** Who a token belongs to, in the header of the API or of git. */
+/** The owner of a token, in a header of the API or of git. */
 function userOf(authorization: string | undefined, tokens: Record<string, string>): string | undefined {
   const [scheme = "", value = ""] = (authorization ?? "").split(" ");
   const token = /^basic$/i.test(scheme) ? Buffer.from(value, "base64").toString("utf8").split(":").slice(1).join(":") : value;

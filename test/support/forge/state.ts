@@ -1,8 +1,8 @@
-/** What a forge holds, for both doubles. */
+/** The state of a repository, for both fake forges. */
 export interface ForgeRepo {
   defaultBranch: string;
   archived: boolean;
-  /** Whether it belongs to an organization, and not to a person. */
+  /** Whether it belongs to an organization rather than a person. */
   isOfOrganization: boolean;
   permissions: Record<string, "admin" | "write" | "read">;
   issues: DoubleIssue[];
@@ -41,6 +41,8 @@ export interface DoublePull extends DoubleIssue {
   base: string;
   draft: boolean;
   mergedAt: string | null;
+  /** Null until the forge has found out. */
+  mergeable: boolean | null;
 }
 
 export function newRepo(permissions: ForgeRepo["permissions"]): ForgeRepo {

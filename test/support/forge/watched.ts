@@ -6,7 +6,7 @@ import { until } from "../until.ts";
 import type { ForgeDouble } from "./server.ts";
 import { type ForgeRepo, nextNumber } from "./state.ts";
 
-/** A project with its repository at a forge. */
+/** Creates a project and its repository on a forge. */
 export function projectAt(double: ForgeDouble, repo: string, atTheEnd: AtTheEnd, files: Record<string, string> = {}): string {
   const project = makeProject(files, true, temporaryFolder(atTheEnd));
   double.add(repo, project);
@@ -16,14 +16,14 @@ export function projectAt(double: ForgeDouble, repo: string, atTheEnd: AtTheEnd,
 
 export const now = () => new Date().toISOString();
 
-/** Opens an issue at the double; answers with its number. */
+/** Opens an issue. Returns its number. */
 export function openIssue(repo: ForgeRepo, title: string, body = "", by = "mona"): number {
   const number = nextNumber(repo);
   repo.issues.push({ number, title, body, by, state: "open", labels: [], at: now() });
   return number;
 }
 
-/** Somebody puts a label on an issue. */
+/** Puts a label on an issue, as this person. */
 export function setLabel(repo: ForgeRepo, number: number, by: string, label = "io"): void {
   const issue = repo.issues.find((each) => each.number === number)!;
   repo.events.push({ id: 7_000 + repo.events.length, issue: number, label, by, at: now() });
@@ -31,7 +31,7 @@ export function setLabel(repo: ForgeRepo, number: number, by: string, label = "i
   issue.at = now();
 }
 
-/** What a watch made of an issue or pull request, once it fits. */
+/** Waits until a watch has a trigger, made from an issue or pull request, that fits. */
 export function triggerOf(
   daemon: () => TestDaemon,
   watch: string,

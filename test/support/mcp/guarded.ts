@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AtTheEnd } from "../home.ts";
 import { loopback } from "../orchestrator.ts";
 
-/** A server that serves only who has logged in, and its authorization server: registration, PKCE, `iss` and refresh. */
+/** Starts an MCP server that requires a login, with its authorization server: registration, PKCE, `iss` and refresh tokens. */
 export async function startGuarded(atTheEnd: AtTheEnd) {
   const codes = new Map<string, { challenge: string; redirect: string }>();
   const valid = new Set<string>();
   const refreshable = new Set<string>();
-  /** Where a person is sent to log in. */
+  /** Where people are sent to log in, if not to this server. */
   let loginAt: string | undefined;
   const seen = { registrations: 0, refreshes: 0, given: [] as string[] };
   const textOf = async (request: IncomingMessage) => {

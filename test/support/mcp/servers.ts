@@ -11,13 +11,13 @@ import { until } from "../until.ts";
 
 const { resolve } = createRequire(import.meta.url);
 
-/** A published server of this project's own dependencies. */
+/** A published MCP server from this project's own dependencies. */
 export const published = (name: string, ...args: string[]) => ({
   command: process.execPath,
   args: [resolve(`@modelcontextprotocol/server-${name}/dist/index.js`), ...args],
 });
 
-/** The server that behaves as it is told, and notes what it is asked in a file. */
+/** The server whose behaviour is selected by `kind`. Notes in `file` what it is asked. */
 export const odd = (kind: string, file = "") => ({
   command: process.execPath,
   args: [join(packageRoot, "test", "support", "mcp", "odd-server.mjs"), kind, file],
@@ -29,13 +29,13 @@ export const serversOf = async (daemon: TestDaemon, project?: string): Promise<M
 export const serverOf = (daemon: TestDaemon, name: string, project = "") =>
   daemon.json<McpServerDetails>("GET", `/api/mcp/${name}${project && `?project=${encodeURIComponent(project)}`}`);
 
-/** Waits until a server of config.json is in a state. */
+/** Waits until a server from config.json is in a state. */
 export const isIn = (daemon: TestDaemon, name: string, state: McpServer["state"]): Promise<McpServer> =>
   until(
     `${name} to be ${state}`,
     async () => {
       const found = (await serversOf(daemon)).find((each) => each.name === name);
-      // On a busy machine a start may take longer than it has.
+      // On a busy machine, starting may exceed the time limit, so it is tried again.
       if (state !== "failed" && found?.state === "failed")
         await daemon.json("POST", `/api/mcp/${encodeURIComponent(name)}/test`, {});
       return found?.state === state ? found : undefined;
@@ -43,7 +43,7 @@ export const isIn = (daemon: TestDaemon, name: string, state: McpServer["state"]
     60_000,
   );
 
-/** Every process of the servers of a home. */
+/** All processes of a home's MCP servers. */
 export function serverProcesses(home: string): number[] {
   const [name = "", value = ""] = markOf(home).split("=");
   const pids = readdirSync("/proc").map(Number);

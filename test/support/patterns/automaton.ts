@@ -1,18 +1,18 @@
 import { type Node, parsePattern } from "./parse.ts";
 
-/** What a pattern comes to: its letters as states, which may follow which, and where a match is certain. */
+/** A pattern as an automaton: its letters are the states. Says which may follow which, and where a match is certain. */
 export interface Automaton {
-  /** For each state the classes of letters it takes; the first two stand for what comes before a match. */
+  /** For each state, which letter classes it accepts. The first two states are what precedes a match. */
   takes: boolean[][];
   follow: Set<number>[];
-  /** Pairs that follow each other in more than one way. */
+  /** Pairs of states that follow each other in more than one way. */
   double: [from: number, to: number][];
   certain: boolean[];
-  /** A letter of each class. */
+  /** One letter of each class. */
   letters: string[];
-  /** Whether something in it lies beyond this reading of patterns. */
+  /** True if the pattern contains something that this analysis does not cover. */
   beyond: boolean;
-  /** Where a match may begin. */
+  /** The states from which a match may begin. */
   starts: number[];
 }
 
@@ -23,7 +23,7 @@ interface Fragment {
   last: { state: number; condition: Condition }[];
 }
 
-/** Any letter, before a match begins; and the same after a line's end, for `^` with the flag m. */
+/** Accepts any letter before a match begins. AFTER_LINE accepts only line ends, for `^` with the flag m. */
 const ANYWHERE = 0;
 const AFTER_LINE = 1;
 const COPIES = 2;
@@ -116,7 +116,7 @@ export function automatonOf(source: string, flags: string): Automaton {
       case "boundary":
         return nothing("other");
       case "ahead": {
-        // What is looked for goes its own way, and leads nowhere.
+        // A lookahead is a branch that leads nowhere.
         const { first } = build(node.of);
         return { empty: { anchored: false, condition: "other" }, first, last: [] };
       }
@@ -158,7 +158,7 @@ function isEndless(node: Node): boolean {
   return (node.kind === "ahead" || node.kind === "behind") && isEndless(node.of);
 }
 
-/** Letters that no state tells apart are one class. */
+/** Groups the letters that no state distinguishes. */
 function classesOf(spellings: readonly string[], flags: string): { letters: string[]; takes: boolean[][] } {
   const own = flags.replace(/[gmy]/g, "");
   const whole = /[uv]/.test(flags);
@@ -166,7 +166,7 @@ function classesOf(spellings: readonly string[], flags: string): { letters: stri
   const spelled = spellings.flatMap((spelling) => (spelling.length <= 2 ? [...spelling] : [...spelling.slice(1, -1)]));
   const classes = new Map<string, string>();
   for (const one of new Set([...SAMPLE, ...spelled])) {
-    // Without the flag u a pattern sees halves of such letters.
+    // Without the flag u, a pattern sees such a character as two halves.
     if (!whole && one.length > 1) continue;
     const key = tests.map((test) => (test.test(one) ? "1" : "0")).join("") + (/[\n\r\u2028\u2029]/.test(one) ? "n" : "");
     const before = classes.get(key);

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import ts from "typescript";
 import { packageRoot } from "../../../src/lib/package-root.ts";
 
-/** A pattern of the source. */
+/** A pattern in the source code. */
 export interface Pattern {
   file: string;
   line: number;
@@ -11,14 +11,14 @@ export interface Pattern {
   flags: string;
 }
 
-/** A pattern that is put together while the program runs, as it is written. */
+/** A pattern that is composed at run time, with the code that does so. */
 export interface Composed {
   file: string;
   line: number;
   text: string;
 }
 
-/** Every pattern in src: literals, and what `new RegExp` is given where that is known from the file alone. */
+/** Every pattern in src: literals, and the arguments of `new RegExp` that are known from the file alone. */
 export function collectPatterns(): { patterns: Pattern[]; composed: Composed[] } {
   const patterns: Pattern[] = [];
   const composed: Composed[] = [];
@@ -46,7 +46,7 @@ function isRegExp(node: ts.Node): node is Made {
   return (ts.isNewExpression(node) || ts.isCallExpression(node)) && node.expression.getText() === "RegExp";
 }
 
-/** The constants at the top of a file. */
+/** The constants at the top level of a file. */
 function constantsOf(tree: ts.SourceFile): Known {
   const known = new Map<string, ts.Expression>();
   for (const statement of tree.statements) {
@@ -57,7 +57,7 @@ function constantsOf(tree: ts.SourceFile): Known {
   return known;
 }
 
-/** What an expression comes to, if the file alone says so. */
+/** The value of an expression, if the file alone determines it. */
 function worth(node: ts.Expression, known: Known): string | RegExp | undefined {
   if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) return node.text;
   if (ts.isRegularExpressionLiteral(node)) {

@@ -1,6 +1,6 @@
 import { type Automaton, automatonOf } from "./automaton.ts";
 
-/** Why a pattern may take more than a time that grows with its text, and a text that shows it. */
+/** Why a pattern may take more than linear time, and a text that shows it. */
 export interface Doubt {
   why: string;
   prefix: string;
@@ -8,8 +8,9 @@ export interface Doubt {
 }
 
 /**
- * Whether a pattern takes linear time on every text. It does not if two different ways of reading can both go on for ever
- * over the same letters, one of them reached from the other: then each letter doubles the ways, or starts a new one.
+ * Finds a reason why a pattern may not run in linear time on every text. It does not if two different loops can both continue
+ * forever over the same letters and one is reachable from the other: then each letter doubles the number of ways to match, or
+ * starts a new one.
  */
 export function doubtOf(source: string, flags: string): Doubt | undefined {
   const machine = automatonOf(source, flags);
@@ -29,7 +30,7 @@ export function doubtOf(source: string, flags: string): Doubt | undefined {
   return undefined;
 }
 
-/** A text that makes a pattern work as hard as it can: for each of its loops a way there, many times round, and no way out. */
+/** Texts that make a pattern work as hard as possible: a way into each of its loops, many rounds, and no way out. */
 export function hardTexts(source: string, flags: string, size: number): string[] {
   const machine = automatonOf(source, flags);
   const graph = graphOf({ ...machine, certain: machine.certain.map(() => false) });
@@ -85,7 +86,7 @@ function reachedFrom(from: number, next: readonly number[][]): Set<number> {
   return seen;
 }
 
-/** A word that leads p to p, p to q and q to q. */
+/** A word that leads from p to p, from p to q, and from q to q. */
 function sharedWord({ letters, step, reaches }: Graph, p: number, q: number): string | undefined {
   const seen = new Set<string>();
   const queue: { at: [number, number, number]; word: string }[] = [{ at: [p, p, q], word: "" }];

@@ -1,4 +1,4 @@
-/** A pattern as a tree. A class of letters keeps its own spelling: the language itself says what it holds. */
+/** A pattern as a tree. A letter class keeps its own spelling, because the language itself knows what it contains. */
 export type Node =
   | { kind: "letter"; spelling: string }
   | { kind: "empty" }
@@ -9,7 +9,7 @@ export type Node =
   | { kind: "ahead" | "behind"; of: Node }
   | { kind: "back" };
 
-/** Reads a pattern that the language has accepted already. */
+/** Parses a pattern that the language has already accepted. */
 export function parsePattern(source: string, flags: string): Node {
   const unicode = /[uv]/.test(flags);
   let at = 0;

@@ -1,6 +1,6 @@
 /**
- * Patterns of src that are not linear by themselves, each with the longest text it ever meets and where that is seen to.
- * A new one is better written anew; what stands here is timed at its worst by test/walls/patterns.test.ts.
+ * Patterns in src that are not linear by themselves, each with the length of the longest text it is given and why that is so.
+ * Rewrite a new one rather than adding it here. test/walls/patterns.test.ts times each at its worst.
  */
 export const BOUNDED: readonly { file: string; source: string; most: number; because: string }[] = [
   ...[
@@ -68,18 +68,18 @@ export const BOUNDED: readonly { file: string; source: string; most: number; bec
   },
 ];
 
-/** Files whose patterns all read through a window of so many letters. */
+/** Files whose patterns are all applied to a window of this many characters. */
 export const WINDOWS: Readonly<Record<string, number>> = { "src/skills/inspect.ts": 1_000 };
 
-/** Patterns that are put together while the program runs, as they are written, and what they come to at worst. */
+/** Patterns that are composed at run time, with the code that does so and the worst results. */
 export const COMPOSED: readonly {
   file: string;
   text: string;
   instances: readonly (readonly [source: string, flags: string])[];
 }[] = [
-  // The user's own rules for a model that is no model.
+  // The user's own rules for the rehearsal, which is not a model.
   { file: "src/engine/rehearsal/rules.ts", text: "pattern", instances: [] },
-  // A model's own, in a thread that is ended when its time is over.
+  // The model's own pattern, which runs in a thread that is terminated on timeout.
   { file: "src/tools/search/find-text.ts", text: "source", instances: [] },
   {
     file: "src/lib/invocation.ts",

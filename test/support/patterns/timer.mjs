@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
 
-// Times one pattern on one text, the best of three tries; and one that takes a letter at a time, for what the machine
-// can do at this moment. It is the processor's time: others work on the machine too, and whoever asked is waiting.
+// Times a pattern on a text, as the best of three tries, and a pattern that takes one letter at a time, as a measure of the
+// machine's speed right now. Measures processor time in milliseconds, because the machine is shared.
 const timed = (pattern, text) => {
   const before = process.cpuUsage();
   if (pattern.global) text.replace(pattern, "");

@@ -1,27 +1,27 @@
-/** A call of a tool by the model. */
+/** A tool call by the model. */
 export interface Call {
   tool: string;
   args?: unknown;
-  /** The arguments as they go over the wire, for those that are not JSON. */
+  /** The arguments as sent over the wire, if they are not JSON. */
   rawArgs?: string;
-  /** The id of the call: `null` leaves it out, `""` sends it empty, and two calls may share one. */
+  /** The id of the call: `null` omits it, `""` sends it empty, and two calls may share one. */
   id?: string | null;
-  /** The position on the wire: `null` leaves it out. */
+  /** The position sent over the wire: `null` omits it. */
   index?: number | null;
 }
 
-/** How the bytes of a stream look, whatever is in them. */
+/** How the bytes of a stream are sent, independent of their content. */
 export interface Wire {
   crlf?: boolean;
-  /** Comments, sent before every event as OpenRouter does while one waits. */
+  /** Comments sent before every event, as OpenRouter does while the client waits. */
   comments?: readonly string[];
-  /** Every write ends inside a character, where there is one of several bytes. */
+  /** If true, every write ends inside a multi-byte character where possible. */
   splitCharacters?: boolean;
-  /** An unknown field of this many bytes in the first piece, so that its line is long. */
+  /** Adds an unknown field with this many bytes to the first piece, to make its line long. */
   padding?: number;
-  /** The stream ends without its last word: `[DONE]`, or `message_stop`. */
+  /** If true, the stream ends without `[DONE]` or `message_stop`. */
   noDone?: boolean;
-  /** One JSON body, although a stream was asked for. */
+  /** If true, sends one JSON body even though a stream was requested. */
   oneBody?: boolean;
   /** Milliseconds between two events. */
   gapMs?: number;
@@ -31,67 +31,67 @@ export interface Wire {
 export interface Failure {
   message: string;
   code?: string | number;
-  /** On the responses wire: an `error` event, or a `response.failed`, which is usual. */
+  /** On the responses wire: an `error` event, or `response.failed`, the default. */
   event?: "error" | "failed";
 }
 
-/** A word of the model, and how it ends. Pieces are sent one event each. */
+/** An answer of the model, and how it ends. Each piece is sent as one event. */
 export interface Answer {
-  /** Reasoning, in the field that the provider has for it. */
+  /** Reasoning, in the provider's own field for it. */
   reason?: string | readonly string[];
-  /** Reasoning within the text, between `<think>` and `</think>`. */
+  /** Reasoning inside the text, between `<think>` and `</think>`. */
   think?: string | readonly string[];
   say?: string | readonly string[];
   call?: readonly Call[];
-  /** Arguments of parallel calls come in turns. */
+  /** If true, the arguments of parallel calls are interleaved. */
   interleave?: boolean;
-  /** Says no, in the provider's own way. */
+  /** Refuses, in the provider's own way. */
   refuse?: string;
-  /** Further choices beside the first, one text each. */
+  /** Further choices after the first, one text each. */
   choices?: readonly string[];
-  /** The output limit is reached after this many pieces. */
+  /** Reaches the output limit after this many pieces. */
   cutAfter?: number;
-  /** Overrides why the answer ended, in the words of the wire. */
+  /** Overrides the finish reason, in the terms of the wire. */
   finish?: string;
-  /** The name under which the model answers. */
+  /** The model name in the answer. */
   as?: string;
   wire?: Wire;
   /** What happens after the last piece, instead of a proper end. */
   ends?: "reset" | "stall" | Failure;
 }
 
-/** What the model, or the house it lives in, does with one accepted request. */
+/** What the model or its provider does with one accepted request. */
 export type Act =
   | Answer
-  /** The provider's own words for too many requests, no money left, and too much work. */
+  /** The provider's own errors for rate limits, exhausted credit, and overload. */
   | { busy: "rate" | "quota" | "overloaded"; retryAfter?: number }
-  /** An error in the provider's own shape. */
+  /** An error in the provider's own format. */
   | { status: number; message: string; code?: string; type?: string; headers?: Record<string, string> }
-  /** A body of `{"error": "text"}`, also with a 200. */
+  /** A body of `{"error": "text"}`, even with status 200. */
   | { errorText: string; status?: number }
-  /** A page of a proxy in front of the provider. */
+  /** An HTML page from a proxy in front of the provider. */
   | { html: number }
   /** Never answers. */
   | { hang: true }
-  /** Cuts the connection before the first byte. */
+  /** Closes the connection before the first byte. */
   | { reset: true };
 
-/** A request as every wire has it, for scripts that serve them all. */
+/** A request in a form common to all wires, for scripts that serve them all. */
 export interface Asked {
   wire: "completions" | "responses" | "messages";
   model: string;
-  /** The name under which the provider answers, when the act names none. */
+  /** The model name in the answer, unless the act names another. */
   servedAs: string;
   stream: boolean;
   system: string;
-  /** The last thing the user said. */
+  /** The last user message. */
   lastUser: string;
-  /** Whether the request ends with the result of a tool. */
+  /** Whether the request ends with a tool result. */
   afterTool: boolean;
   tools: string[];
-  /** What the request costs by the provider's count. */
+  /** The size of the request by the provider's count. */
   inputTokens: number;
-  /** How much may be said. */
+  /** How many tokens the answer may have. */
   outputLimit: number;
   body: Record<string, unknown>;
 }

@@ -1,16 +1,16 @@
-/** What Anthropic lets a model be asked. */
+/** What Anthropic accepts for a model. */
 export interface ClaudeRules {
-  /** The dated name under which it answers. */
+  /** The dated model name in its answers. */
   snapshot: string;
   window: number;
   maxOutput: number;
-  /** With a budget of tokens, by itself, or both. */
+  /** With a token budget, adaptive, or both. */
   thinking: "budget" | "adaptive" | "both";
-  /** Whether temperature and its kin are taken at all. */
+  /** "one" accepts either temperature or top_p; "none" accepts no sampling parameters. */
   sampling: "one" | "none";
-  /** Whether the answer's beginning may be given. */
+  /** Whether the request may contain the beginning of the answer. */
   prefill: boolean;
-  /** A prompt and an answer that do not fit together: refused, or cut at the window. */
+  /** What happens if the prompt and the answer exceed the window together: refused, or cut off at the window. */
   overflow: "refused" | "stops";
 }
 
@@ -24,7 +24,7 @@ const base = {
 } as const satisfies Partial<ClaudeRules>;
 const newest = { ...base, maxOutput: 128_000, thinking: "adaptive", sampling: "none", prefill: false } as const;
 
-/** The models of Anthropic, by the name a person asks for. */
+/** Anthropic's models, by the name that people request. */
 export const CLAUDE_MODELS: Record<string, ClaudeRules> = {
   "claude-opus-4-1": { ...base, snapshot: "claude-opus-4-1-20250805", maxOutput: 32_000, overflow: "refused" },
   "claude-sonnet-4-5": { ...base, snapshot: "claude-sonnet-4-5-20250929" },

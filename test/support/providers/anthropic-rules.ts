@@ -13,7 +13,7 @@ export function invalidClaude(message: string): Fault {
   return { status: 400, type: "invalid_request_error", message };
 }
 
-/** What Anthropic says against a body of messages, if anything. */
+/** Anthropic's error for a messages request, if any. */
 export function claudeFault(body: Json, rules: ClaudeRules, signed: (block: Json) => boolean): Fault | undefined {
   const message =
     fieldFault(body, rules) ?? toolsFault(body.tools) ?? messagesFault(body, rules, signed) ?? thinkingFault(body, rules);
@@ -114,7 +114,7 @@ function messageFault(message: Json, at: number, last: boolean, signed: (block: 
   return undefined;
 }
 
-/** Consecutive messages of one role count as one, as they do at the provider. */
+/** Consecutive messages with the same role count as one, as at the provider. */
 function pairingFault(messages: readonly Json[]): string | undefined {
   const seen = new Set<string>();
   let open: string[] = [];

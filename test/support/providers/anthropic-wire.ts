@@ -5,7 +5,7 @@ import { callsOf, type Plan, textOf } from "./plan.ts";
 import type { StreamEvent } from "./reply.ts";
 import type { Dialect, Fault } from "./speak.ts";
 
-/** The signature under a thought, by which the server knows it again. */
+/** The signature of a thinking block, by which the server recognizes it later. */
 export function signatureOf(thinking: string): string {
   return createHmac("sha256", "anthropic stand-in").update(thinking).digest("base64");
 }
@@ -46,7 +46,7 @@ export function anthropicError({ type = "api_error", message }: Fault): unknown 
 
 interface Block {
   block: Json;
-  /** The block as it is opened, and what then comes piece by piece. */
+  /** The block as it is opened; `deltas` then add its content piece by piece. */
   opened: Json;
   deltas: Json[];
 }

@@ -12,12 +12,12 @@ import { type Counter, estimateTokens } from "./tokens.ts";
 export interface AnthropicOptions {
   key?: string;
   script?: Script;
-  /** Changes to what is known about a model, or whole new ones. */
+  /** Overrides for known models, or new models. */
   models?: Record<string, Partial<ClaudeRules>>;
   count?: Counter;
 }
 
-/** Anthropic's own API: messages and the list of models. Its base address has no `/v1`. */
+/** Anthropic's own API: messages and the model list. Its base URL does not include `/v1`. */
 export function startAnthropic(options: AnthropicOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const key = options.key ?? "sk-ant-right-key-for-the-tests";
   const count = options.count ?? estimateTokens;

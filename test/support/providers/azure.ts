@@ -14,16 +14,16 @@ import { type Counter, estimateTokens } from "./tokens.ts";
 
 export interface AzureOptions {
   key?: string;
-  /** A token of Entra, which is taken as a bearer besides the key. */
+  /** An Entra token that is accepted as a bearer token, in addition to the key. */
   token?: string;
   script?: Script;
-  /** The deployments of the resource, and the model behind each. */
+  /** The resource's deployments, and the model behind each. */
   deployments?: Record<string, string>;
-  /** Changes to what is known about the model behind a deployment. */
+  /** Overrides for the model behind a deployment. */
   changes?: Record<string, Partial<ModelRules>>;
-  /** Prompts that the content filter does not let through. */
+  /** Prompts that the content filter rejects. */
   filter?: RegExp;
-  /** Results of the filter come after the text, in a choice that has no delta. */
+  /** If true, filter results follow the text, in a choice without a delta. */
   asyncFilter?: boolean;
   count?: Counter;
 }
@@ -32,7 +32,7 @@ const SAFE = Object.fromEntries(
   ["hate", "self_harm", "sexual", "violence"].map((kind) => [kind, { filtered: false, severity: "safe" }]),
 );
 
-/** Azure OpenAI: a model is asked for by the name of its deployment, which no list shows. */
+/** Azure OpenAI: models are requested by the name of their deployment, which no list contains. */
 export function startAzure(options: AzureOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const key = options.key ?? "0123456789abcdef0123456789abcdef";
   const house = houseOf(options);
@@ -164,7 +164,7 @@ function filterFault(body: Json, filter: RegExp | undefined): Fault | undefined 
   };
 }
 
-/** The base models of the region: what could be deployed, not what is. */
+/** The region's base models: what could be deployed, not what is. */
 function baseModels(): Reply {
   const data = Object.values(OPENAI_MODELS).map(({ snapshot }) => ({
     ...{ id: snapshot, object: "model", status: "succeeded", created_at: 1_715_367_049, lifecycle_status: "generally-available" },

@@ -2,7 +2,7 @@ import type { Asked } from "./act.ts";
 import { contentText, type Json, listOf, objectOf } from "./json.ts";
 import type { Counter } from "./tokens.ts";
 
-/** What a model has room for, and the name it answers under. */
+/** A model's limits, and the name in its answers. */
 export interface Room {
   servedAs: string;
   window: number;
@@ -10,7 +10,7 @@ export interface Room {
   count: Counter;
 }
 
-/** A body of completions as a script sees it. */
+/** A completions request in the form that scripts use. */
 export function askedOf(body: Json, { servedAs, window, maxOutput, count }: Room): Asked {
   const messages = listOf(body.messages).map(objectOf);
   const inputTokens = count(body.messages) + count(body.tools);

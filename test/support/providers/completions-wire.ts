@@ -6,24 +6,24 @@ import { callsOf, type Plan, type Step, textOf } from "./plan.ts";
 import type { StreamEvent } from "./reply.ts";
 import type { Dialect, Fault } from "./speak.ts";
 
-/** Where the servers that speak completions differ from each other. */
+/** How servers of the completions API differ from each other. */
 export interface CompletionsHabits {
-  /** The field for reasoning, for those who send it. */
+  /** The field for reasoning, if the server sends it. */
   reasoningField?: "reasoning_content" | "reasoning";
-  /** Fields that every chunk and every body carries besides. */
+  /** Additional fields in every chunk and body. */
   extra?: Json;
-  /** Chunks sent before the first word. */
+  /** Chunks sent before the first text. */
   before?: (plan: Plan) => Json[];
-  /** Usage is sent whether it was asked for or not. */
+  /** If true, usage is sent even if not requested. */
   alwaysUsage?: boolean;
-  /** A call comes in one piece, with all of its arguments. */
+  /** If true, a call arrives in one piece with all its arguments. */
   wholeCalls?: boolean;
-  /** Fields that every choice carries besides. */
+  /** Additional fields in every choice. */
   choice?: Json;
   error: Dialect["error"];
   busy: Dialect["busy"];
   headers?: Record<string, string>;
-  /** The form of a failure in the middle of a stream. */
+  /** The format of a failure in the middle of a stream. */
   midStream?: (plan: Plan, base: Json) => unknown;
 }
 
@@ -39,7 +39,7 @@ export function completionsDialect(habits: CompletionsHabits): Dialect {
   };
 }
 
-/** An error as OpenAI and most of its followers shape it. */
+/** An error in the format of OpenAI and most compatible servers. */
 export function openAiError({ message, type = "invalid_request_error", param = null, code = null }: Fault): unknown {
   return { error: { message, type, param, code } };
 }

@@ -5,27 +5,27 @@ import type { AtTheEnd } from "../home.ts";
 import type { Act, Asked, Script } from "./act.ts";
 import { type Reply, send } from "./reply.ts";
 
-/** A request as it came, and what became of it. */
+/** A request as received, and its outcome. */
 export interface Recorded {
   method: string;
   /** With its query. */
   path: string;
   headers: IncomingHttpHeaders;
   text: string;
-  /** The body as JSON, or `undefined` when it is not. */
+  /** The body as JSON; undefined if it is not valid JSON. */
   body: unknown;
   status: number | undefined;
-  /** The refusal, word for word, if the provider did not take the request. */
+  /** The exact refusal, if the provider rejected the request. */
   refusal: string | undefined;
-  /** What the provider did without saying so, like cutting a prompt to its window. */
+  /** What the provider did without saying so, such as cutting a prompt to its window. */
   silently: string | undefined;
 }
 
-/** A model provider on loopback, as strict as the one it stands for. */
+/** A fake model provider on loopback, as strict as the real one. */
 export interface Provider {
-  /** The base address, as a person would set it. */
+  /** The base URL, as a person would configure it. */
   url: string;
-  /** The address without a path. */
+  /** The URL without a path. */
   origin: string;
   /** Every request, in order. */
   requests: Recorded[];
@@ -38,10 +38,10 @@ export interface Provider {
   close(): Promise<void>;
 }
 
-/** Gives an accepted request to the script. */
+/** Passes an accepted request to the script. */
 export type Ask = (asked: Asked) => Promise<Act>;
 
-/** What makes a provider: where it lives, and how it answers. */
+/** Defines a provider: its base path, and how it answers. */
 export interface Blueprint {
   base: string;
   script: Script | undefined;
@@ -67,7 +67,7 @@ export async function startProvider(blueprint: Blueprint, atTheEnd: AtTheEnd = o
     await send(reply, response);
   }
 
-  /** A script that throws is a fault of the test, and is told as such. */
+  /** If a script throws, the test is wrong, and the answer says so. */
   async function answerOf(request: Recorded): Promise<Reply> {
     try {
       return await blueprint.answer(request, ask);

@@ -13,11 +13,11 @@ import { type Counter, estimateTokens } from "./tokens.ts";
 export interface GitHubModelsOptions {
   token?: string;
   script?: Script;
-  /** Models by `publisher/name`, each with the OpenAI model whose rules it has. */
+  /** Models by `publisher/name`, each with the OpenAI model whose rules apply. */
   models?: Record<string, string>;
-  /** The most tokens of a request, far below the model's window. */
+  /** The most tokens in a request, far below the model's window. */
   maxInput?: number;
-  /** A token that lacks the permission for models. */
+  /** A token without the permission for models. */
   unpermitted?: string;
   count?: Counter;
 }
@@ -34,7 +34,7 @@ const githubModels = completionsDialect({
   },
 });
 
-/** GitHub Models: names have a publisher, and a request may hold far less than the model could. */
+/** GitHub Models: model names include a publisher, and requests are limited to far less than the model's window. */
 export function startGitHubModels(options: GitHubModelsOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const { token = "github_pat_right_token_for_the_tests", models = CATALOG, maxInput = 8_000, count = estimateTokens } = options;
   const names = new Map(Object.entries(models));

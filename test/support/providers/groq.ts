@@ -12,9 +12,9 @@ import { type Counter, estimateTokens } from "./tokens.ts";
 export interface GroqModel {
   window: number;
   maxOutput: number;
-  /** Whether it takes `reasoning_effort`. */
+  /** Whether it accepts `reasoning_effort`. */
   reasons?: boolean;
-  /** One that only listens. */
+  /** If true, the model only transcribes audio. */
   audio?: boolean;
 }
 
@@ -42,7 +42,7 @@ const groq = completionsDialect({
   },
 });
 
-/** Groq: OpenAI's completions below `/openai/v1`, with some parameters that it refuses and a list that tells windows. */
+/** Groq: OpenAI's completions below `/openai/v1`. It refuses some parameters, and its model list includes windows. */
 export function startGroq(options: GroqOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const { key = "gsk_right_key_for_the_tests", models = SERVED, count = estimateTokens } = options;
   return startProvider({ base: "/openai/v1", script: options.script, answer }, atTheEnd);

@@ -12,14 +12,14 @@ export function objectOf(value: unknown): Json {
   return isObject(value) ? value : {};
 }
 
-/** Whether a body escapes half of a surrogate pair, which strict parsers do not take. */
+/** Whether a body escapes half of a surrogate pair, which strict parsers reject. */
 export function hasLoneSurrogate(text: string): boolean {
   return (
     /\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})/i.test(text) || /(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}/i.test(text)
   );
 }
 
-/** The text of a message's content, a string or a list of parts. */
+/** The text of a message's content, which is a string or a list of parts. */
 export function contentText(content: unknown): string {
   if (typeof content === "string") return content;
   return listOf(content)
@@ -28,12 +28,12 @@ export function contentText(content: unknown): string {
     .join("");
 }
 
-/** What Python prints for a value, which is what OpenAI's sentences hold. */
+/** A value as Python prints it, which is what OpenAI's messages contain. */
 export function quoted(value: unknown): string {
   return typeof value === "string" ? `'${value}'` : JSON.stringify(value);
 }
 
-/** A list as English has it: 'a', 'b', and 'c'. */
+/** A list in English: 'a', 'b', and 'c'. */
 export function listed(values: readonly string[]): string {
   const all = values.map(quoted);
   if (all.length < 2) return all.join("");

@@ -9,18 +9,18 @@ import { type Fault, refuse, speak } from "./speak.ts";
 import { type Counter, estimateTokens } from "./tokens.ts";
 
 export interface LlamaCppOptions {
-  /** The path of its model, which is its name too. */
+  /** The path of its model, which is also its name. */
   model?: string;
   /** Its `--ctx-size`, for one slot. */
   contextSize?: number;
   trainedContext?: number;
   /** Its `--api-key`. */
   key?: string;
-  /** Whether it was started with `--jinja`; without it there are no tools. */
+  /** Whether it was started with `--jinja`, which tools require. */
   jinja?: boolean;
-  /** Whether `meta.n_ctx` is in the list of models, which older builds leave out. */
+  /** Whether the model list contains `meta.n_ctx`, which older builds omit. */
   listsContext?: boolean;
-  /** How often it is still loading its model before it is ready. */
+  /** How many requests find the model still loading. */
   loading?: number;
   script?: Script;
   count?: Counter;
@@ -33,7 +33,7 @@ const llamaCpp = completionsDialect({
   midStream: ({ failure }) => ({ error: { code: 500, message: failure?.message, type: "server_error" } }),
 });
 
-/** The server of llama.cpp: it serves its one model under whatever name it is asked for. */
+/** The llama.cpp server: it serves its one model under any requested name. */
 export function startLlamaCpp(options: LlamaCppOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const {
     model = "/models/llama-3.2-3b-q4_k_m.gguf",

@@ -11,7 +11,7 @@ import { type Counter, estimateTokens } from "./tokens.ts";
 export interface LmStudioModel {
   type: "llm" | "vlm" | "embeddings";
   maxContext: number;
-  /** The window it is loaded with; none for a model that is only on disk. */
+  /** The window it was loaded with; missing if it is only on disk. */
   loadedContext?: number;
 }
 
@@ -37,7 +37,7 @@ const lmStudio = completionsDialect({
   midStream: ({ failure }) => ({ error: failure?.message }),
 });
 
-/** LM Studio: its errors are plain texts, and a wrong path is answered with a 200. */
+/** LM Studio: its errors are plain text, and it answers unknown paths with status 200. */
 export function startLmStudio(options: LmStudioOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const { models = ON_DISK, count = estimateTokens } = options;
   return startProvider({ base: "/v1", script: options.script, answer }, atTheEnd);
@@ -65,7 +65,7 @@ export function startLmStudio(options: LmStudioOptions = {}, atTheEnd?: AtTheEnd
   }
 }
 
-/** A stream has begun when the prompt is found too long, so that the error comes in it. */
+/** A stream has already begun when the prompt turns out too long, so it contains the error. */
 function tooLong(body: Json): Reply {
   if (body.stream !== true) return refuse({ status: 400, message: TOO_LONG }, lmStudio);
   const events = [{ event: "error", data: { error: TOO_LONG } }];

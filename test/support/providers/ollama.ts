@@ -8,20 +8,20 @@ import type { Reply } from "./reply.ts";
 import { type Fault, refuse, speak } from "./speak.ts";
 import { type Counter, estimateTokens } from "./tokens.ts";
 
-/** A model as it was pulled. */
+/** A model that was pulled. */
 export interface OllamaModel {
-  /** What `/api/show` says it can do. */
+  /** Its capabilities in the answer of `/api/show`. */
   capabilities: readonly string[];
   family: string;
   /** The window it was trained with. */
   contextLength: number;
-  /** The window it is loaded with, which is what counts. */
+  /** The window it is loaded with, which is the one that applies. */
   loadedContext: number;
 }
 
 export interface OllamaOptions {
   script?: Script;
-  /** By the full name, with its tag. */
+  /** By full name, including the tag. */
   models?: Record<string, Partial<OllamaModel>>;
   count?: Counter;
 }
@@ -47,7 +47,7 @@ const ollama = completionsDialect({
   busy: () => ({ status: 503, type: "api_error", message: "server busy, please try again.  maximum pending requests exceeded" }),
 });
 
-/** Ollama: it knows models by their tags, and it cuts a prompt to its window without a word. */
+/** Ollama: it knows models by their tags, and silently cuts prompts to the window. */
 export function startOllama(options: OllamaOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const models = new Map<string, OllamaModel>();
   for (const [name, model] of Object.entries(options.models ?? PULLED)) models.set(name, { ...usual, ...model });
@@ -127,7 +127,7 @@ function abilityFault(body: Json, asked: string, name: string, { capabilities }:
   return listOf(body.messages).length === 0 ? invalid("[] is too short - 'messages'") : undefined;
 }
 
-/** What is left of a conversation: what the system says, and as much of the end as fits. */
+/** The part of a conversation that fits: the system messages, and as many of the last messages as possible. */
 function fitted(body: Json, window: number, count: Counter): { body: Json; dropped: number } {
   const messages = listOf(body.messages);
   const isSystem = (message: unknown) => objectOf(message).role === "system";

@@ -27,7 +27,7 @@ const ROLES = ["system", "assistant", "user", "function", "tool", "developer"];
 const NAME = "^[a-zA-Z0-9_-]+$";
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
-/** What OpenAI says against a body of completions, if anything. */
+/** OpenAI's error for a completions request, if any. */
 export function chatFault(body: Json, rules: ModelRules, name: string): Fault | undefined {
   return (
     unrecognized(body, KNOWN) ??
@@ -37,7 +37,7 @@ export function chatFault(body: Json, rules: ModelRules, name: string): Fault | 
   );
 }
 
-/** The parameters that depend on the family of the model. */
+/** Checks the parameters that depend on the model family. */
 export function parameterFault(body: Json, rules: ModelRules, name: string): Fault | undefined {
   const reasons = rules.temperature !== "any";
   const { reasoning_effort: effort, max_tokens: old, max_completion_tokens: most } = body;
@@ -64,7 +64,7 @@ export function parameterFault(body: Json, rules: ModelRules, name: string): Fau
   return samplingFault(body, rules, effort ?? rules.effort) ?? toolEffortFault(body, rules, name, effort) ?? streamFault(body);
 }
 
-/** Temperature and its kin, which a model that reasons does not take. */
+/** Checks temperature and the other sampling parameters, which reasoning models refuse. */
 export function samplingFault(body: Json, rules: ModelRules, effort: unknown): Fault | undefined {
   const { temperature } = body;
   if (typeof temperature === "number" && (temperature < 0 || temperature > 2))
@@ -190,7 +190,7 @@ function toolsFault(body: Json, rules: ModelRules): Fault | undefined {
   return undefined;
 }
 
-/** The name and the schema of a function, on both of OpenAI's wires. */
+/** Checks the name and schema of a function, on both of OpenAI's wires. */
 export function functionFault(fn: Json, where: string): Fault | undefined {
   const fault = nameFault(fn.name, `${where}.name`);
   if (fault) return fault;

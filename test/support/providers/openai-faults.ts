@@ -1,7 +1,7 @@
 import { type Json, listed, quoted } from "./json.ts";
 import type { Fault } from "./speak.ts";
 
-/** A bad request, in the shape that OpenAI gives it. */
+/** A bad request, in OpenAI's format. */
 export function invalid(message: string, param: string | null = null, code: string | null = null): Fault {
   return { status: 400, message, type: "invalid_request_error", param, code };
 }
@@ -56,14 +56,14 @@ export const wrongPattern = (name: string, pattern: string): Fault =>
     "invalid_value",
   );
 
-/** OpenAI's name of a field in a body that it does not know. */
+/** OpenAI's error for unknown fields in a body. */
 export function unrecognized(body: Json, known: readonly string[]): Fault | undefined {
   const strange = Object.keys(body).filter((key) => !known.includes(key));
   if (strange.length === 0) return undefined;
   return invalid(`Unrecognized request argument${strange.length > 1 ? "s" : ""} supplied: ${strange.join(", ")}`);
 }
 
-/** Who may come in: a key that is missing or wrong gets OpenAI's answer. */
+/** OpenAI's error for a missing or wrong key. */
 export function keyFault(authorization: string | undefined, key: string): Fault | undefined {
   const given = /^Bearer\s+(\S+)$/i.exec(authorization ?? "")?.[1];
   if (given === key) return undefined;

@@ -1,19 +1,19 @@
-/** What OpenAI lets a model be asked. */
+/** What OpenAI accepts for a model. */
 export interface ModelRules {
-  /** The dated name under which it answers. */
+  /** The dated model name in its answers. */
   snapshot: string;
   window: number;
-  /** The most tokens of a request, where it is less than the window. */
+  /** The most tokens in a request, if fewer than the window. */
   maxInput?: number;
   maxOutput: number;
-  /** The efforts it knows; none at all for a model that does not reason. */
+  /** The efforts it accepts; empty for a model that does not reason. */
   efforts: readonly string[];
-  /** The effort it takes by itself. */
+  /** Its default effort. */
   effort?: string;
-  /** How a temperature other than 1 is refused: as a value, as a parameter, or not at all. */
+  /** How a temperature other than 1 is refused: not at all, as a value, as a parameter, or unless the effort is "none". */
   temperature: "any" | "value" | "parameter" | "without-effort";
   tools: boolean;
-  /** Whether function tools and an effort go together on completions. */
+  /** Whether completions refuse function tools with a given effort, or also with the default one. */
   toolsWithEffort?: "refused" | "refused-by-default";
   vision: boolean;
   systemMessages: boolean;
@@ -42,7 +42,7 @@ const minimal = ["minimal", "low", "medium", "high"];
 const none = ["none", "low", "medium", "high"];
 const xhigh = [...none, "xhigh"];
 
-/** The models of OpenAI, by the name a person asks for. */
+/** OpenAI's models, by the name that people request. */
 export const OPENAI_MODELS: Record<string, ModelRules> = {
   "gpt-3.5-turbo": { ...plain, snapshot: "gpt-3.5-turbo-0125", window: 16_385, maxOutput: 4_096, vision: false },
   "gpt-4o": { ...plain, snapshot: "gpt-4o-2024-08-06", window: 128_000, maxOutput: 16_384 },
@@ -82,7 +82,7 @@ export const OPENAI_MODELS: Record<string, ModelRules> = {
   },
 };
 
-/** The rules for a model that is asked for by its name or by that of its snapshot. */
+/** The rules for a model, which may be requested by its name or its snapshot's name. */
 export function rulesFor(models: Record<string, ModelRules>, name: string): ModelRules | undefined {
   return models[name] ?? Object.values(models).find(({ snapshot }) => snapshot === name);
 }

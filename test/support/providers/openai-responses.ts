@@ -10,7 +10,7 @@ import { failedStream } from "./responses-wire.ts";
 import { type Dialect, type Fault, refuse, speak } from "./speak.ts";
 import type { Counter } from "./tokens.ts";
 
-/** Judges a request to responses, and has the model answer it. */
+/** Checks a responses request and lets the model answer it. */
 export async function answerResponses(
   request: Recorded,
   ask: Ask,

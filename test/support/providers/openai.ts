@@ -17,12 +17,12 @@ import { type Counter, estimateTokens } from "./tokens.ts";
 export interface OpenAiOptions {
   key?: string;
   script?: Script;
-  /** Changes to what is known about a model, or whole new ones. */
+  /** Overrides for known models, or new models. */
   models?: Record<string, Partial<ModelRules>>;
   count?: Counter;
 }
 
-/** OpenAI's own API: completions, responses and the list of models. */
+/** OpenAI's own API: completions, responses and the model list. */
 export function startOpenAi(options: OpenAiOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const key = options.key ?? "sk-proj-right-key-for-the-tests-0000";
   const house: OpenAiHouse = { models: mergedModels(options.models), count: options.count ?? estimateTokens };
@@ -48,7 +48,7 @@ export function startOpenAi(options: OpenAiOptions = {}, atTheEnd?: AtTheEnd): P
   );
 }
 
-/** What a server of OpenAI's models knows. */
+/** The models of a server for OpenAI's models, and how it counts tokens. */
 export interface OpenAiHouse {
   models: Record<string, ModelRules>;
   count: Counter;
@@ -61,7 +61,7 @@ export const openAi: Dialect = completionsDialect({
   headers: { "x-request-id": "req_0123456789abcdef", "openai-processing-ms": "12", "openai-version": "2020-10-01" },
 });
 
-/** Judges a request to completions, and has the model answer it. */
+/** Checks a completions request and lets the model answer it. */
 export async function answerChat(request: Recorded, ask: Ask, house: OpenAiHouse, dialect: Dialect): Promise<Reply> {
   const body = objectOf(request.body);
   const name = String(body.model);
@@ -72,7 +72,7 @@ export async function answerChat(request: Recorded, ask: Ask, house: OpenAiHouse
   return speak(askedOf(body, { ...rules, servedAs: rules.snapshot, count: house.count }), ask, dialect);
 }
 
-/** A body that is no JSON, or that names no model. */
+/** The error for a body that is not valid JSON or names no model. */
 export function bodyFault(request: Recorded): Fault | undefined {
   if (!isObject(request.body) || hasLoneSurrogate(request.text))
     return invalid(

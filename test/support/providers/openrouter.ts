@@ -18,7 +18,7 @@ export interface OpenRouterOptions {
   key?: string;
   script?: Script;
   models?: Record<string, OpenRouterModel>;
-  /** The most output that the account can pay for; what asks for more is refused, whatever it would need. */
+  /** The most output tokens the account can pay for. Requests for more are refused, however few they would use. */
   affordable?: number;
   count?: Counter;
 }
@@ -49,7 +49,7 @@ const openRouter = completionsDialect({
 
 const broke: Fault = { status: 402, message: "Insufficient credits. Add more using https://openrouter.ai/settings/credits" };
 
-/** OpenRouter: comments while one waits, and errors in the middle of a 200. */
+/** OpenRouter: it sends comments while the client waits, and errors in the middle of a stream with status 200. */
 export function startOpenRouter(options: OpenRouterOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const { key = "sk-or-v1-right-key-for-the-tests", models = ROUTED, count = estimateTokens } = options;
   return startProvider({ base: "/api/v1", script: options.script, answer }, atTheEnd);

@@ -1,14 +1,14 @@
 import type { Answer, Asked, Call, Failure } from "./act.ts";
 import { cutToTokens, estimateTokens } from "./tokens.ts";
 
-/** One event's worth of an answer. */
+/** The part of an answer that is sent as one event. */
 export type Step =
   | { kind: "reason" | "text" | "refusal"; text: string }
   | { kind: "choice"; choice: number; text: string }
   | { kind: "call"; position: number; call: Call; id: string | undefined }
   | { kind: "arguments"; position: number; call: Call; text: string };
 
-/** An answer, laid out and cut to what the model may say. */
+/** An answer as a list of steps, cut to what the model may say. */
 export interface Plan {
   steps: Step[];
   cut: boolean;
@@ -23,7 +23,7 @@ export interface Plan {
 
 const PIECE = 12;
 
-/** Lays an answer out in steps and cuts it at the output limit, inside of a piece or of an argument if it falls there. */
+/** Divides an answer into steps and cuts it at the output limit, which may be inside a piece or an argument. */
 export function layOut(answer: Answer, asked: Asked, newId: () => string): Plan {
   const all = [...spoken(answer), ...called(answer, newId)];
   const steps: Step[] = [];
@@ -60,12 +60,12 @@ export function layOut(answer: Answer, asked: Asked, newId: () => string): Plan 
   };
 }
 
-/** What was said in all, of one kind. */
+/** All text of one kind. */
 export function textOf(plan: Plan, kind: "reason" | "text" | "refusal"): string {
   return plan.steps.map((step) => (step.kind === kind ? step.text : "")).join("");
 }
 
-/** The calls of a plan with the arguments that they got before the end. */
+/** The calls of a plan, with the arguments sent before the end. */
 export function callsOf(plan: Plan): { position: number; call: Call; id: string | undefined; args: string }[] {
   return plan.steps.flatMap((step) => {
     if (step.kind !== "call") return [];
@@ -107,7 +107,7 @@ function pieces(said: string | readonly string[] | undefined): readonly string[]
   return typeof said === "string" ? [said] : said;
 }
 
-/** Cuts between code points, never inside of one. */
+/** Cuts between code points, never inside one. */
 function inPieces(text: string): string[] {
   const characters = [...text];
   return Array.from({ length: Math.ceil(characters.length / PIECE) }, (_, at) =>

@@ -2,13 +2,13 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Wire } from "./act.ts";
 
-/** An event of a stream; what is no string is sent as JSON. */
+/** An event of a stream. Data that is not a string is sent as JSON. */
 export interface StreamEvent {
   event?: string;
   data: unknown;
 }
 
-/** What goes back over the wire. */
+/** What is sent to the client. */
 export type Reply =
   | { kind: "json"; status: number; body: unknown; headers?: Record<string, string>; refusal?: string }
   | { kind: "text"; status: number; text: string; type: string }
@@ -57,7 +57,7 @@ async function stream(reply: Extract<Reply, { kind: "events" }>, response: Serve
   if (end === "reset") response.socket?.resetAndDestroy();
 }
 
-/** The bytes of a stream, one write an event, and every write cut short inside of a character if that is asked for. */
+/** The bytes of a stream, with one write per event. If requested, each write ends inside a character. */
 export function writesOf(events: readonly StreamEvent[], wire: Wire): Buffer[] {
   const writes: Buffer[] = [];
   let held = Buffer.alloc(0);
@@ -80,7 +80,7 @@ function textOf({ event, data }: StreamEvent, wire: Wire): string {
   return comments + lines.map((line) => line + newline).join("") + newline;
 }
 
-/** A place inside the last character of several bytes, or the end. */
+/** An offset inside the last multi-byte character, or the end. */
 function insideCharacter(bytes: Buffer): number {
   const last = bytes.findLastIndex((byte) => byte >= 0xc0);
   return last === -1 ? bytes.length : last + 1;
@@ -91,7 +91,7 @@ function write(response: ServerResponse, bytes: Uint8Array): Promise<void> {
   return new Promise((written) => response.write(bytes, () => written()));
 }
 
-/** Lets what was written leave as a packet of its own. */
+/** Lets the bytes written so far leave as their own packet. */
 function nextTurn(): Promise<void> {
   return new Promise((turn) => setImmediate(turn));
 }

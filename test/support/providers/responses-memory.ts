@@ -4,21 +4,21 @@ import { invalid } from "./openai-faults.ts";
 import { type ModelRules, rulesFor } from "./openai-models.ts";
 import type { Fault } from "./speak.ts";
 
-/** What a responses API remembers of what it said: stored items, and the seals on its reasoning. */
+/** What a responses API remembers of its answers: stored items, and the seals of its encrypted reasoning. */
 export interface ResponsesMemory {
-  /** Whether the model reasons for this request, which leaves an item of its own. */
+  /** Whether the model reasons for this request, which adds an item to its answer. */
   reasons(asked: Asked): boolean;
-  /** Reasoning that only this server can read again. */
+  /** Reasoning that only this server can decrypt. */
   seal(id: string): string;
   keep(asked: Asked, response: string, output: readonly Json[]): void;
-  /** What is wrong with items that claim to come from this server. */
+  /** The error for items that falsely claim to come from this server. */
   fault(body: Json): Fault | undefined;
 }
 
 export function createResponsesMemory(models: Record<string, ModelRules>): ResponsesMemory {
   const seals = new Map<string, string>();
   const stored = new Set<string>();
-  /** The reasoning that came before a call, by the call's item. */
+  /** The reasoning item that preceded a call, by the id of the call's item. */
   const needs = new Map<string, string>();
   return {
     reasons: ({ model, body }) => {

@@ -43,7 +43,7 @@ const ITEM_FIELDS: Record<string, readonly string[]> = {
 };
 const PREFIXES: Record<string, string> = { function_call: "fc", reasoning: "rs", message: "msg" };
 
-/** What OpenAI says against a body of responses, if anything. */
+/** OpenAI's error for a responses request, if any. */
 export function responsesFault(body: Json, rules: ModelRules, name: string): Fault | undefined {
   return fieldFault(body) ?? inputFault(body) ?? toolsFault(body, rules) ?? parameterFault(body, rules, name);
 }

@@ -8,7 +8,7 @@ import type { Dialect, Fault } from "./speak.ts";
 
 type Item = { item: Json; index: number };
 
-/** The responses API as OpenAI documents it, its events in their order and with their numbers. */
+/** The responses API as OpenAI documents it, with ordered and numbered events. */
 export function responsesDialect(
   memory: ResponsesMemory,
   { error, busy, headers }: Pick<Dialect, "error" | "busy" | "headers">,
@@ -26,7 +26,7 @@ export function responsesDialect(
   };
 }
 
-/** The stream of a request that does not fit: it begins, and then it fails. */
+/** The stream for a request that does not fit: it begins, then fails. */
 export function failedStream(fault: Fault, asked: Asked): StreamEvent[] {
   const head = headOf({ model: asked.servedAs }, asked);
   const { message, code = null, type = "invalid_request_error", param = null } = fault;
@@ -125,7 +125,7 @@ function callEvents({ item, index }: Item, position: number, plan: Plan): Json[]
   ];
 }
 
-/** Every call opened first, then their pieces in turns, then their ends. */
+/** Opens every call first, then sends their pieces in turns, then ends them. */
 function interleaved(calls: readonly Item[], plan: Plan): Json[] {
   const all = calls.map((call, position) => callEvents(call, position, plan));
   const longest = Math.max(0, ...all.map((events) => events.length));

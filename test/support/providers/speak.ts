@@ -3,7 +3,7 @@ import type { Ask } from "./core.ts";
 import { layOut, type Plan } from "./plan.ts";
 import type { Reply, StreamEvent } from "./reply.ts";
 
-/** A refusal, before a provider puts it in its own shape. */
+/** A refusal, before a provider puts it into its own format. */
 export interface Fault {
   status: number;
   message: string;
@@ -11,17 +11,17 @@ export interface Fault {
   code?: string | number | null;
   param?: string | null;
   headers?: Record<string, string>;
-  /** Further fields of the error, for those who send some. */
+  /** Additional fields of the error, for providers that send some. */
   more?: Record<string, unknown>;
 }
 
-/** How a provider says things on one of its wires. */
+/** A provider's format on one of its wires. */
 export interface Dialect {
   events(plan: Plan, asked: Asked): StreamEvent[];
   body(plan: Plan, asked: Asked): unknown;
   /** The body of an error. */
   error(fault: Fault): unknown;
-  /** Its words for being busy. */
+  /** The provider's error when it is busy. */
   busy(kind: "rate" | "quota" | "overloaded", asked: Asked): Fault;
   newId(): string;
   headers?: Record<string, string>;
@@ -32,7 +32,7 @@ export function refuse(fault: Fault, dialect: Pick<Dialect, "error">): Reply {
   return { kind: "json", status, body: dialect.error(fault), refusal: message, ...(headers && { headers }) };
 }
 
-/** Asks the script, and puts what the model does on the wire. */
+/** Asks the script and encodes the result for the wire. */
 export async function speak(asked: Asked, ask: Ask, dialect: Dialect): Promise<Reply> {
   const act = await ask(asked);
   if (!isAnswer(act)) return failWith(act, asked, dialect);

@@ -1,6 +1,6 @@
 import type { Provider } from "./core.ts";
 
-/** A client that takes what comes, so that a test sees the wire as it is. */
+/** A client that returns the answer unchanged, so that tests see exactly what was sent. */
 export async function post(url: string, body: unknown, headers: Record<string, string> = {}) {
   const response = await fetch(url, {
     method: "POST",
@@ -10,12 +10,12 @@ export async function post(url: string, body: unknown, headers: Record<string, s
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** The error of an answer, whatever its shape. */
+/** The error in an answer, whatever its format. */
 export function errorOf({ text }: { text: string }): Record<string, unknown> {
   return (JSON.parse(text) as { error: Record<string, unknown> }).error;
 }
 
-/** The data of a stream's events, in order; those that are JSON as such. */
+/** The data of a stream's events, in order, parsed unless it is `[DONE]`. */
 export function eventsOf(text: string): unknown[] {
   return text
     .split(/\r?\n\r?\n/)
@@ -26,7 +26,7 @@ export function eventsOf(text: string): unknown[] {
 
 export const bearer = (key = "sk-proj-right-key-for-the-tests-0000") => ({ authorization: `Bearer ${key}` });
 
-/** Asks for completions with the right key. */
+/** Requests completions with the right key. */
 export function chat(server: Provider, body: Record<string, unknown>) {
   return post(`${server.url}/chat/completions`, { messages: [{ role: "user", content: "Hello" }], ...body }, bearer());
 }

@@ -1,14 +1,14 @@
-/** Counts what a request costs. */
+/** Counts the tokens of a value. */
 export type Counter = (value: unknown) => number;
 
-/** A deterministic estimate: four bytes of UTF-8 are a token. */
+/** A deterministic estimate: four UTF-8 bytes per token. */
 export const estimateTokens: Counter = (value) => {
   if (value === undefined) return 0;
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return Math.ceil(Buffer.byteLength(text) / 4);
 };
 
-/** The longest start of a text that costs no more than this. */
+/** The longest prefix of a text with at most this many tokens. */
 export function cutToTokens(text: string, tokens: number): string {
   let bytes = 0;
   let kept = "";

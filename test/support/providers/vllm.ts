@@ -14,9 +14,9 @@ export interface VllmOptions {
   maxModelLen?: number;
   /** Its `--api-key`. */
   key?: string;
-  /** Whether it was started with `--enable-auto-tool-choice` and a parser, which it is not by itself. */
+  /** Whether it was started with `--enable-auto-tool-choice` and a parser, which is not the default. */
   autoToolChoice?: boolean;
-  /** A chat template that takes user and assistant only in turns. */
+  /** If true, its chat template requires user and assistant messages to alternate. */
   alternating?: boolean;
   script?: Script;
   count?: Counter;
@@ -30,7 +30,7 @@ const vllm = completionsDialect({
   busy: () => ({ status: 503, type: "ServiceUnavailableError", message: "The server is overloaded." }),
 });
 
-/** vLLM: one model, no mercy for a token too many. */
+/** vLLM: one model, and a strict limit on tokens. */
 export function startVllm(options: VllmOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const { model = "Qwen/Qwen2.5-7B-Instruct", maxModelLen = 32_768, count = estimateTokens } = options;
   return startProvider({ base: "/v1", script: options.script, answer }, atTheEnd);

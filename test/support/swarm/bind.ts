@@ -11,7 +11,7 @@ import { createPolicy } from "../../../src/tools/policy.ts";
 import { shell } from "../../../src/tools/shell.ts";
 import { quietLog } from "./quiet.ts";
 
-/** The tools of pipeline agents behind the real gate, as the daemon has them. */
+/** The tools of pipeline agents behind the real gate, as the daemon sets them up. */
 export function bindTools(store: Store, home: string, sandbox?: Sandbox): Bind {
   const redactor = createRedactor();
   const guard = createPathGuard({ paths: pathsOf({ IO_HOME: home }), packageRoot, selfEdit: () => false });

@@ -10,7 +10,7 @@ import { walledGit } from "../git.ts";
 import { bindTools } from "./bind.ts";
 import { quietLog } from "./quiet.ts";
 
-/** A swarm in a process of its own, that ends itself without warning when told to. */
+/** A swarm in its own process, which kills itself without warning when told to. */
 const { home, project, modelUrl, resume, killAt, killOn, killKey, killBefore, killAfter, onDisk, issue } = JSON.parse(
   process.argv[2]!,
 ) as {
@@ -19,16 +19,22 @@ const { home, project, modelUrl, resume, killAt, killOn, killKey, killBefore, ki
   modelUrl: string;
   issue: string;
   resume?: string;
-  /** Which step's event ends the process, counted from 1. */
+  /** Which step event kills the process, counted from 1. */
   killAt?: number;
   killOn?: "step.started" | "step.finished";
-  /** The one step whose event is counted. */
+  /** If set, only this step's events are counted. */
   killKey?: string;
-  /** Ends the process when a step's work is done and its result not yet written down; each key in this file has had its turn. */
+  /**
+   * Kills the process when a step's work is done but its result is not yet written. This file lists the keys that had their
+   * turn.
+   */
   killBefore?: string;
-  /** Ends it when that is written and told, each key once in the same way. */
+  /** Kills it after the result is written and announced, also once per key. */
   killAfter?: string;
-  /** Where the database is kept as a power cut may leave it: without anything that was written since it last waited for the disk. */
+  /**
+   * If set, keeps a copy of the database as a power cut may leave it: without anything written since it last waited for the
+   * disk.
+   */
   onDisk?: string;
 };
 
@@ -80,14 +86,14 @@ process.stdout.write(
   JSON.stringify({ id: run.id, status: run.status, outcome: run.outcome, reason: run.reason, tree: run.tree, steps }),
 );
 
-/** Ends the process, unless this step has done so before. */
+/** Kills the process, unless this step has already done so. */
 function dieOnce(file: string, key: string): void {
   if (readFileSync(file, "utf8").split("\n").includes(key)) return;
   appendFileSync(file, `${key}\n`);
   process.kill(process.pid, "SIGKILL");
 }
 
-/** A store that ends the process when a step's result is to be written for the first time. */
+/** A store that kills the process when a step's result is about to be written for the first time. */
 function dyingStore(inner: Store, file: string): Store {
   const watched = (statement: ReturnType<Store["db"]["prepare"]>) =>
     withOwn(statement, {
@@ -136,7 +142,7 @@ function copyingStore(inner: Store, file: string): Store {
   };
 }
 
-/** The same object but for these methods. */
+/** The same object with some methods replaced. */
 function withOwn<T extends object>(target: T, own: Partial<T>): T {
   return new Proxy(target, {
     get: (_, name) => {

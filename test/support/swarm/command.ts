@@ -11,9 +11,9 @@ export interface Ended {
   stderr: string;
 }
 
-/** A daemon that a command started stays for a moment, in case another command follows. */
+/** A daemon that was started by a command keeps running for a moment, in case another command follows. */
 function endDaemonAfterTest(home: string): void {
-  // One that was there before belongs to whoever started it.
+  // A daemon that was already running belongs to whoever started it.
   if (!readDaemonFile(join(home, "daemon.json"))) onTestFinished(() => endDaemonOf(home));
 }
 

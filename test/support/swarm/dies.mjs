@@ -3,11 +3,11 @@ import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 
-/** Loaded into a program that is to end without warning when it deletes or renames something for the n-th time, half-way. */
+/** Loaded into a program to kill it without warning halfway through its n-th deletion or renaming. */
 const rm = fs.rmSync;
 let left = Number(process.env.DIES_BEFORE);
 
-/** The name of what is reached through a folder that is held open. */
+/** The real path of something reached through a folder that is held open. */
 const placeOf = (path) =>
   path.replace(/^\/proc\/self\/fd\/\d+/, (held) => {
     try {

@@ -20,7 +20,7 @@ import { type AtTheEnd, temporaryFolder } from "../home.ts";
 import { isAfterTool, lastUserText, scriptedModel } from "../model.ts";
 import { bindTools } from "./bind.ts";
 
-/** What a scripted agent is told, and what it does. */
+/** What a scripted agent is told when it is asked to act. */
 export interface Told {
   /** The file name of its instructions, or their first line. */
   role: string;
@@ -53,10 +53,10 @@ export const write = (path: string, content: string): Act => ({
 });
 export const sh = (command: string): Act => ({ call: [{ tool: "shell", args: { command } }] });
 
-/** Which task an engineer is at, by its id. */
+/** The id of the task that an engineer works on. */
 export const taskIn = (prompt: string): string => /## (?:Your|The) task\n(\w+):/.exec(prompt)?.[1] ?? "";
 
-/** What every role does when a test does not say otherwise. */
+/** What each role does unless a test says otherwise. */
 export function usual({ role, prompt, afterTool }: Told): Act {
   switch (role) {
     case "pm":
@@ -85,32 +85,32 @@ export interface Harness {
   swarm: Swarm;
   store: Store;
   news: News[];
-  /** What was logged so far, line by line. */
+  /** All log lines so far. */
   log(): readonly string[];
   settings: RunSettings;
-  /** The roles that were asked, in order, one entry a turn. */
+  /** The roles that were asked, in order, one entry per turn. */
   roles(): string[];
-  /** The prompts a role was given. */
+  /** The prompts that a role received. */
   prompts(role: string): string[];
 }
 
 export interface HarnessOptions {
-  /** Where the data folder and the project are made. */
+  /** The folder in which to create the data folder and the project. */
   folder?: string;
   script?: Script;
-  /** Files of the project, committed. */
+  /** Files of the project, which are committed. */
   files?: Record<string, string>;
   env?: NodeJS.ProcessEnv;
   checks?: Check[];
   git?: boolean;
   parts?: Partial<SwarmDeps>;
-  /** The models that the provider lists; by default it does not say. */
+  /** The models that the provider lists. By default, it has no list. */
   models?: string[];
-  /** How many tokens the model takes; by default what is usual. */
+  /** The model's context window in tokens. By default, the usual one. */
   window?: number;
-  /** When it is all ended: for one test, or with `afterAll` for all tests of a file. */
+  /** When to clean up: after the test by default, or with `afterAll` after all tests of a file. */
   atTheEnd?: AtTheEnd;
-  /** Changes what the engine answers. */
+  /** Changes the engine's answers. */
   engine?: (real: Engine) => Engine;
 }
 
@@ -121,13 +121,13 @@ export const git = (cwd: string, ...args: string[]): string =>
     stdio: ["ignore", "pipe", "pipe"],
   }).trim();
 
-/** What a run notes of a project in which nothing can be broken for a trial. */
+/** What a run notes about a project in which no code can be broken to test the checks. */
 export const NOTHING_TO_BREAK = "the project has no source file that a check could import, so its checks count as they are";
 
 /** A check that passes: without one, the result of a run is untested. */
 const MAKEFILE = "test:\n\t@test -f README.md\n";
 
-/** A project in a folder of its own. */
+/** Creates a project in a folder of its own. */
 export function makeProject(files: Record<string, string> = {}, withGit = true, folder = temporaryFolder()): string {
   const project = join(folder, "project");
   for (const [path, content] of Object.entries({ "README.md": "A project.\n", Makefile: MAKEFILE, ...files })) {
@@ -142,7 +142,7 @@ export function makeProject(files: Record<string, string> = {}, withGit = true, 
   return project;
 }
 
-/** A swarm on the real runtime with a scripted model. */
+/** Starts a swarm on the real runtime with a scripted model. */
 export async function startSwarm({
   folder,
   script,
@@ -200,7 +200,7 @@ export async function startSwarm({
   };
 }
 
-/** A model that plays a script, and does the usual where the script says nothing. */
+/** A model that follows a script, and does the usual where the script returns nothing. */
 export function play(script: Script = () => undefined): (request: ChatRequest) => Act | Promise<Act> {
   const counts = new Map<string, number>();
   return (request) => {
@@ -214,8 +214,8 @@ export function play(script: Script = () => undefined): (request: ChatRequest) =
 }
 
 /**
- * Does again what nobody knows to be done, because IO died meanwhile: what any model would do that is told so and finds nothing
- * there. Where runs are killed, what is done is to be the same done twice.
+ * Repeats a call whose outcome is unknown because IO was killed, as any model would that is told so and finds no result. So
+ * where runs are killed, the effects must allow repetition.
  */
 function lostEffect({ messages }: ChatRequest): Act | undefined {
   const tool = /^This call of (file_ops|shell) was begun before an interruption/.exec(textOf(messages.at(-1)))?.[1];

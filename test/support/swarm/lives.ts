@@ -11,17 +11,17 @@ import { git, makeProject, play, roleOf, sh, task, taskIn } from "./index.ts";
 
 const program = bundled(join(packageRoot, "test", "support", "swarm", "child.ts"));
 
-/** Two tasks, as the pm breaks work down. */
+/** Two tasks, in the format of the pm's answer. */
 export const TWO_TASKS = JSON.stringify([task("T1", "First"), task("T2", "Second")]);
 
-/** How one process that worked on a run ended. */
+/** How a process that worked on a run ended. */
 export interface Life {
   code: number | null;
   signal: NodeJS.Signals | null;
   said: string;
 }
 
-/** Works on a run in a process of its own, which may be told where to be killed. */
+/** Works on a run in its own process, which may be told where to kill itself. */
 export async function live(options: object, onStart?: (child: ChildProcess) => void): Promise<Life> {
   const child = spawn(process.execPath, [await program, JSON.stringify(options)], {
     cwd: packageRoot,
@@ -35,7 +35,7 @@ export async function live(options: object, onStart?: (child: ChildProcess) => v
   return new Promise((done) => child.once("close", (code, signal) => done({ code, signal, said })));
 }
 
-/** The latest run of a home, and its steps. */
+/** The latest run in a home, and its steps. */
 export function runOf(home: string) {
   const store = openStore(join(home, "io.db"));
   const runs = openRuns(store);
@@ -59,7 +59,7 @@ export async function scene() {
   return { home, project, model, base: { home, project, modelUrl: model.url, issue: "Do two things" } };
 }
 
-/** The same with two streams that change the same line, and testers that leave something behind. */
+/** The same with two streams that change the same line, and testers that leave a file behind. */
 export async function conflictScene() {
   const home = temporaryFolder();
   const project = makeProject({
@@ -87,7 +87,7 @@ pipeline:
   return { home, project, model, base: { home, project, modelUrl: model.url, issue: "Do two things" } };
 }
 
-/** What a run of that has to come to, however often it was cut off. */
+/** What a run of that scene must produce, however often it was interrupted. */
 export function expectBothSides(project: string, run: string): void {
   const lines = git(project, "show", `swarm/${run}:list.txt`).split("\n");
   expect(lines.sort()).toEqual(["T1", "T2", "start"]);
@@ -102,7 +102,7 @@ export function expectBothSides(project: string, run: string): void {
   expect(merges.filter((subject) => subject.startsWith("Merge stream"))).toHaveLength(2);
 }
 
-/** What the model was asked, one line a question, in no order. */
+/** What the model was asked, one entry per turn, without times. */
 export const asked = (requests: Parameters<typeof roleOf>[0][]) =>
   requests
     .filter((request) => !isAfterTool(request))

@@ -6,7 +6,7 @@ import { draftKey } from "../../../src/swarm/steps/keys.ts";
 
 const name = "note";
 
-/** A kind of phase that does not ship: it has somebody write a release note. */
+/** A kind of phase that is not shipped: an agent writes a release note. */
 export const note = phaseKind({
   name,
   needs: "implement",

@@ -1,4 +1,4 @@
-/** One engineer whose work one reviewer approves: in place, or on branches. */
+/** One engineer and one reviewer who approves the work: in the checkout itself, or on branches. */
 export const IN_PLACE = `
 pipeline:
   - phase: implement

@@ -6,7 +6,7 @@ import type { Run } from "../../../src/protocol/runs.ts";
 import { git, type Harness, type HarnessOptions, startSwarm, write } from "./index.ts";
 import { ON_BRANCH } from "./pipelines.ts";
 
-/** Runs a program as a person would, and fails with what it said. */
+/** Runs a program as a person would. Throws if it fails. */
 export function run(cwd: string, program: string, ...args: string[]): string {
   return execFileSync(program, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
@@ -21,16 +21,16 @@ export function writeFiles(folder: string, files: Record<string, string>): void 
 export interface RealProject {
   /** Committed. */
   files: Record<string, string>;
-  /** What a person does in the checkout before the run: installs, builds. */
+  /** What a person does in the checkout before the run, such as install or build. */
   prepare?: (project: string) => void;
   checks: Check[];
-  /** What the engineer writes. */
+  /** The file that the engineer writes. */
   writes: [path: string, text: string];
   parts?: HarnessOptions["parts"];
   requireChecks?: boolean;
 }
 
-/** A whole run on a project that real tools have been at, by an engineer who writes one file. */
+/** A complete run on a project that real tools have worked on, with an engineer who writes one file. */
 export async function runOn({
   files,
   prepare,

@@ -15,7 +15,7 @@ pipeline:
   - {phase: cross-model-review, agent: cross-model-reviewer, fixAgent: engineer, maxIterations: 1, approvalKeyword: APPROVED}
 `;
 
-/** Builds T1 first, then T1 and T2 of a second list on what the first left; both cross-model reviews find something once. */
+/** Builds T1 first, then T1 and T2 of a second list on top of that. Both cross-model reviews find something once. */
 export const twice: Script = ({ role, prompt, afterTool }) => {
   const later = prompt.includes("worked on before");
   if (role === "pm" && prompt.includes("Reply with a JSON array"))

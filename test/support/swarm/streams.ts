@@ -11,23 +11,23 @@ pipeline:
     reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED${more}}]
 `;
 
-/** A pm that splits the work so. */
+/** A pm that splits the work into these tasks. */
 export const split =
   (...tasks: object[]): Script =>
   ({ role }) =>
     role === "pm" ? { say: JSON.stringify(tasks) } : undefined;
-/** The first of several scripts that has something to do. */
+/** Combines scripts: the first one that returns something acts. */
 export const both =
   (...scripts: Script[]): Script =>
   (told) =>
     scripts.map((script) => script(told)).find((act) => act !== undefined);
-/** An engineer that does this for its task. */
+/** An engineer that does `work` for its task. */
 export const engineer =
   (work: (task: string, prompt: string, told: Parameters<Script>[0]) => ReturnType<Script>): Script =>
   (told) =>
     told.role === "engineer" && !told.afterTool ? work(taskIn(told.prompt), told.prompt, told) : undefined;
 
-/** Runs a script to the end on a project of its own. */
+/** Runs a script to the end on a new project. */
 export async function runStreams(
   script: Script,
   options: Parameters<typeof startSwarm>[0] & {

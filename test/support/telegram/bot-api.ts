@@ -10,7 +10,7 @@ export const BOT_TOKEN = "7000000001:AAE-scripted_bot-token_0123456789abcdef";
 const BOT = { id: 7_000_000_001, is_bot: true, first_name: "IO", username: "io_test_bot" };
 const MAX_FILE = 20 * 1024 * 1024;
 
-/** How far a call has come: asked for, carried out, answered. */
+/** How far a call has come: received, carried out, answered. */
 export type Stage = "asked" | "done" | "answered";
 
 export interface Call {
@@ -19,7 +19,7 @@ export interface Call {
   at: number;
 }
 
-/** A Bot API server on loopback that checks as Telegram's own does. */
+/** Starts a Bot API server on loopback with the same checks as Telegram's. */
 export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
   const chats = createChats();
   const faults = createFaults();
@@ -34,7 +34,7 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
   const calls: Call[] = [];
   const answers = new Map<string, { text?: string; alert: boolean }>();
   const held = { perSecond: 0, webhook: false };
-  /** Told of each call as it goes on; one that answers true has ended whoever asked, who hears no more. */
+  /** Called at each stage of a call. Returns true if it has killed the caller, which then gets no answer. */
   const watch: { each: (method: string, stage: Stage, result?: unknown) => boolean | Promise<boolean> } = { each: () => false };
 
   function run(method: string, payload: Payload, document?: Shown["document"]): unknown {
@@ -121,7 +121,7 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
     }
   }
 
-  /** Undefined when it was answered already. */
+  /** Undefined if it has already sent an error. */
   async function poll(payload: Payload, response: ServerResponse): Promise<unknown[] | undefined> {
     if (held.webhook) {
       refuse(
@@ -179,7 +179,7 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
   return {
     url: `http://127.0.0.1:${port}`,
     ...{ calls, faults, updates, files, chats, held, answers, watch },
-    /** What the bot's messages in a chat read now, oldest first. */
+    /** The bot's messages in a chat as they read now, oldest first. */
     shown: (chat: number): Shown[] => chats.shown.filter((each) => each.chat === chat),
     fail: (method: string, fault: Fault, times?: number) => faults.next(method, fault, times),
     down: stop,
@@ -212,7 +212,7 @@ function readPayload(request: IncomingMessage, body: Buffer): { payload: Payload
   if (boundary === undefined) return { payload: body.length === 0 ? {} : (JSON.parse(body.toString()) as Payload) };
   const payload: Payload = {};
   let document: Shown["document"];
-  // In latin1 every byte is one letter.
+  // In latin1, every byte is one character.
   for (const part of body.toString("latin1").split(`--${boundary}`).slice(1, -1)) {
     const [head = "", ...rest] = part.split("\r\n\r\n");
     const content = Buffer.from(rest.join("\r\n\r\n").replace(/\r\n$/, ""), "latin1");

@@ -26,10 +26,13 @@ export class Refused extends Error {
 
 const LIMIT = { text: 4_096, caption: 1_024 };
 const TOO_LONG = { text: "message is too long", caption: "message caption is too long" };
-/** Nothing that a reader could see. */
+/** Text without any visible character. */
 const UNSEEN = /^[\s\u00a0\u200b-\u200f\u202e\u2800\ufeff]*$/;
 
-/** Telegram keeps no control characters but the line's end, nor marks that turn the direction of what follows. */
+/**
+ * Telegram removes carriage returns and the characters U+2028 to U+202E, such as direction marks. It replaces all other control
+ * characters but newlines with spaces.
+ */
 const cleaned = (text: string) =>
   [...text]
     .filter((letter) => letter !== "\r" && !(letter >= "\u2028" && letter <= "\u202e"))
@@ -38,15 +41,15 @@ const cleaned = (text: string) =>
 
 export type Payload = Record<string, unknown>;
 
-/** Every chat of the bot, with the rules of Telegram for what may be said in it. */
+/** All chats of the bot, with Telegram's rules for what it may send there. */
 export function createChats() {
   const shown: Shown[] = [];
   const drafts: { chat: number; text: string; until: number }[] = [];
   const topics = new Map<number, Map<number, string>>();
   const state = { nextId: 100, topicsEnabled: false, fallsToGeneral: false };
-  /** Who wrote to the bot: it can begin no talk itself. */
+  /** The chats that have written to the bot: it cannot start a chat itself. */
   const met = new Set<number>();
-  /** Who wants to hear nothing of it. */
+  /** The chats that have blocked the bot. */
   const blocked = new Set<number>();
   const reactions = new Map<number, string>();
 

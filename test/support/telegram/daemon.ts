@@ -11,7 +11,7 @@ import { createPerson, type TelegramPerson } from "./person.ts";
 
 export const OWNER = 4_242;
 
-/** A model that says what it was told. */
+/** A model that repeats what it was told. */
 export const echo: Model = (request) => ({ say: `You said: ${/\[via \w+\] ([\s\S]*)/.exec(lastUserText(request))?.[1]}` });
 
 export interface Telegraphed {
@@ -19,9 +19,9 @@ export interface Telegraphed {
   model: ModelServer;
   home: string;
   daemon: TestDaemon;
-  /** Somebody who is served. */
+  /** A person whom the bot serves. */
   owner: TelegramPerson;
-  /** Another life on the same home. */
+  /** Starts another daemon on the same home. */
   start(): Promise<TestDaemon>;
 }
 
@@ -31,7 +31,7 @@ export const telegramConfig = (api: BotApi) => ({
   telegramApiRoot: api.url,
 });
 
-/** A daemon whose bot serves one person, against a Bot API server of our own. */
+/** Starts a daemon whose bot serves one person, on a fake Bot API server. */
 export async function telegraphed(
   model: Model = echo,
   { config = {}, env = {}, ...given }: { config?: Record<string, unknown>; env?: NodeJS.ProcessEnv; api?: BotApi } = {},

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 
-/** What goes wrong with a call: before it is done, or after it, when nobody hears that it was done. */
+/** How a call fails: before it is carried out, or afterwards, so that the caller does not learn that it was. */
 export type Fault =
   | { kind: "cut"; done?: boolean }
   | { kind: "status"; status: 500 | 502; done?: boolean }
@@ -9,9 +9,9 @@ export type Fault =
   | { kind: "refuse"; status: number; description: string };
 
 export interface Faults {
-  /** The next calls of a method (`*`: of any but getUpdates) go wrong like this. */
+  /** Makes the next calls of a method fail (`*`: of any method but getUpdates). */
   next(method: string, fault: Fault, times?: number): void;
-  /** Takes the fault that is due for a call. */
+  /** Takes the planned fault for a call, if any. */
   due(method: string): Fault | undefined;
   clear(): void;
 }
@@ -33,7 +33,7 @@ export function createFaults(): Faults {
   };
 }
 
-/** Answers as a server in trouble does. */
+/** Answers like a server in trouble. */
 export function failWith(fault: Fault, response: ServerResponse): void {
   if (fault.kind === "cut") return void response.socket?.destroy();
   if (fault.kind === "status" && fault.status === 502) {

@@ -1,4 +1,4 @@
-/** A stretch of text that is shown in another way, as Telegram counts it: in UTF-16 units. */
+/** A range of formatted text. Telegram counts in UTF-16 units. */
 export interface Entity {
   type: string;
   offset: number;
@@ -27,7 +27,7 @@ const TYPES: Record<string, string> = {
 };
 const LETTERS: Record<string, string> = { lt: "<", gt: ">", amp: "&", quot: '"' };
 
-/** Reads Telegram's HTML as its server does, and refuses what it refuses. */
+/** Parses Telegram's HTML like its server, with the same refusals. */
 export function parseHtml(html: string): Parsed {
   let text = "";
   const entities: Entity[] = [];
@@ -74,7 +74,7 @@ const endOf = ({ offset, length }: Entity) => offset + length;
 const overlap = (a: Entity, b: Entity) => a.offset < endOf(b) && b.offset < endOf(a);
 const holds = (a: Entity, b: Entity) => a.offset <= b.offset && endOf(b) <= endOf(a);
 
-/** What stands in what: a link or code in no other, a quote in no quote, and no emphasis in code. */
+/** Resolves overlaps: no link or code inside another, no quote inside a quote, and no emphasis inside code. */
 function settled(entities: Entity[]): Entity[] {
   const sorted = [...entities].sort((a, b) => a.offset - b.offset || b.length - a.length);
   const alone = (kept: Entity[], each: Entity) => (kept.some((other) => overlap(other, each)) ? kept : [...kept, each]);
@@ -98,7 +98,7 @@ function joined(sorted: Entity[]): Entity[] {
   return all;
 }
 
-/** What is left of some stretches outside of another. */
+/** The parts of some ranges that are outside another range. */
 function without(pieces: Entity[], hole: Entity): Entity[] {
   return pieces.flatMap((piece) => {
     if (!overlap(piece, hole)) return [piece];

@@ -7,13 +7,13 @@ export interface Attachment {
   kind: "photo" | "document" | "voice" | "audio" | "video";
   content: Buffer;
   name?: string;
-  /** What Telegram says of its size, where that is not the truth. */
+  /** The size that Telegram reports, if it is not the real one. */
   size?: number;
   caption?: string;
   group?: string;
 }
 
-/** Somebody with a phone. */
+/** A person who uses Telegram. */
 export function createPerson(
   api: BotApi,
   id: number,
@@ -32,7 +32,7 @@ export function createPerson(
 
   const person = {
     id,
-    /** The update that was made of it. */
+    /** Returns the update that the message caused. */
     send: (text: string, more: { thread?: number; fields?: Record<string, unknown> } = {}): Update =>
       api.updates.add({ message: { ...message(more.thread), text, ...more.fields } }),
     edit: (update: Update, text: string): Update =>
@@ -77,7 +77,7 @@ export function createPerson(
       return query;
     },
     shown: () => api.shown(chat.id),
-    /** Waits for a message of the bot that reads like this. */
+    /** Waits for a message of the bot that matches. */
     sees: (text: RegExp, withinMs = 20_000): Promise<Shown> =>
       until(
         `${name} to see ${text}, not:\n${api

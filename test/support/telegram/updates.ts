@@ -7,17 +7,17 @@ interface Poll {
   offset: number;
   limit: number;
   timeoutMs: number;
-  /** The kinds that are wanted from now on; undefined leaves it as it was. */
+  /** The kinds of updates wanted from now on; undefined leaves them unchanged. */
   allowed: readonly string[] | undefined;
-  /** Told what to do when whoever asked hangs up. */
+  /** Registers what to do when the client hangs up. */
   gone: (left: () => void) => void;
 }
 
-/** What waits to be fetched, until a later offset confirms it. */
+/** Holds updates until a later offset confirms them. */
 export function createUpdates(onAdd: (update: Update) => void = () => undefined) {
   let nextId = 500;
   let waiting: Update[] = [];
-  /** What comes late is there until it was told once. */
+  /** Late updates are held only until they have been delivered once. */
   let late: Update[] = [];
   let confirmed = 0;
   let wanted: readonly string[] | undefined;
@@ -32,19 +32,19 @@ export function createUpdates(onAdd: (update: Update) => void = () => undefined)
       wake();
       return update;
     },
-    /** The same once more, or one that comes late. */
+    /** Delivers an update again, or late. */
     again(update: Update): void {
       late.push(update);
       wake();
     },
-    /** Takes a number without telling of it, so that it can come late. */
+    /** Takes an update id without delivering the update, so that it can come late. */
     skip: () => nextId++,
     confirmed: () => confirmed,
     waiting: () => waiting.length + late.length,
     take({ offset, limit, timeoutMs, allowed, gone }: Poll): Promise<Update[] | "another"> {
       current?.("another");
       wanted = allowed ?? wanted;
-      // Counted from the end, and all before is forgotten.
+      // A negative offset counts from the end. Earlier updates are dropped.
       if (offset < 0) waiting = waiting.slice(offset);
       if (offset > confirmed) {
         confirmed = offset;

@@ -1,6 +1,6 @@
 export type Files = Record<string, string | null>;
 
-/** A change of files, and whether it takes something away from what tests would notice. */
+/** A change of files, and whether it reduces what the tests would notice. */
 export interface Case {
   name: string;
   before: Files;
@@ -8,7 +8,7 @@ export interface Case {
   isFound: boolean;
 }
 
-/** Collects changes, most of them edits of one file. */
+/** Collects changes, most of which edit one file. */
 export function collectCases() {
   const cases: Case[] = [];
   const files = (isFound: boolean) => (name: string, before: Files, after: Files) =>

@@ -2,7 +2,7 @@ import type { Locator, Page } from "playwright-core";
 
 const MOST_STEPS = 120;
 
-/** A hand on the keyboard and none on the mouse. */
+/** Uses a page by keyboard only. */
 export function hands(page: Page) {
   const { keyboard } = page;
   const holds = (target: Locator) => target.evaluate((element) => element === element.ownerDocument.activeElement);
@@ -12,7 +12,7 @@ export function hands(page: Page) {
     press: (...keys: string[]) => keys.reduce((before, key) => before.then(() => keyboard.press(key)), Promise.resolve()),
     type: (text: string) => keyboard.type(text),
     holds,
-    /** Goes on with Tab (or back with Shift+Tab) until this has the focus. */
+    /** Presses Tab (or Shift+Tab to go back) until the target has the focus. */
     async reach(target: Locator, key: "Tab" | "Shift+Tab" = "Tab"): Promise<void> {
       await target.waitFor();
       for (let step = 0; step < MOST_STEPS; step += 1) {
@@ -21,7 +21,7 @@ export function hands(page: Page) {
       }
       throw new Error(`Tab does not reach ${target}; it is at "${await now()}"`);
     },
-    /** Reaches something and presses Enter on it. */
+    /** Moves the focus to the target and presses Enter, or another key. */
     async use(target: Locator, key: "Enter" | "Space" = "Enter"): Promise<void> {
       await hand.reach(target);
       await keyboard.press(key);

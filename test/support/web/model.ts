@@ -10,10 +10,10 @@ export const SAMPLE = [
   "| file | lines |\n| --- | --- |\n| src/greet.js | 3 |\n\nSee [the guide](https://example.org/guide).",
 ];
 
-/** What a person says to have everything built again; `webModel` then wants to run a command. */
+/** What a person says to have everything rebuilt; `webModel` then wants to run a command. */
 export const AFRESH = "Build everything again from the start, please.";
 
-/** A table that comes in pieces that end in the middle of a row. */
+/** A table whose pieces end in the middle of a row. */
 const SLOW_TABLE = [
   "Here it is:\n\n| na",
   "me | lines |\n",
@@ -27,7 +27,7 @@ const SLOW_TABLE = [
   "all.",
 ];
 
-/** A model for the page: it calls what it is told to, says a lot slowly, and plays squads and pipelines. */
+/** A model for the web page: it makes the calls it is told to, says a lot slowly, and plays squads and pipelines. */
 export const webModel: Model = (request, index) => {
   if (characterOf(request) !== undefined) return agentAct(stepOf(request));
   if (/^(?:pm|designer|engineer|tester|.*reviewer)$/.test(roleOf(request)))

@@ -22,7 +22,38 @@ const PAGES: [path: string, content: string][] = [
   ["people/ada", "# Ada\n\nOwns the invoices.\n"],
 ];
 
-/** What adds up in a month of use, so that a picture shows lists as they are and not as on the first day. */
+type Earlier = readonly [text: string, daysAgo: number, status?: "failed" | "cancelled"];
+const EARLIER_TASKS: readonly Earlier[] = [
+  ["Round totals after the tax, not before", 1],
+  ["Say which names are refused, and why", 1],
+  ["Make the nightly build say what it waits for", 1, "failed"],
+  ["Sort guests without regard to case", 2],
+  ["Describe the release in the changelog", 2],
+  ["Drop the old greeting from the API", 2, "cancelled"],
+  ["Try names with apostrophes in the search", 4],
+  ["Cover the invoice with tests for three items", 4],
+  ["Bring the README's examples up to date", 5],
+  ["Find out why the first start takes four seconds", 5],
+  ["Ask for a name only once", 8],
+  ["Move the greeting's words into one file", 8],
+  ["Test the farewell on Windows", 9, "failed"],
+  ["Compare the two date libraries", 9],
+  ["Let guests choose a language", 11],
+  ["Say hello to empty rooms differently", 12],
+  ["Mend the link to the guide", 15],
+  ["Write down how a release is made", 16],
+];
+const EARLIER_RUNS: readonly Earlier[] = [
+  ["Greet several guests at once", 1],
+  ["Keep the greeting in the language of the guest", 2],
+  ["Names that end in s get no second s", 4, "failed"],
+  ["A farewell that knows how long one stayed", 5],
+  ["Search finds names without their accents", 8],
+  ["Export guests as a table", 9, "cancelled"],
+  ["The greeter starts in less than a second", 12],
+];
+
+/** Adds what accumulates in a month of use, so that pictures show lists as they usually are, not as on the first day. */
 export async function afterAMonth(daemon: TestDaemon): Promise<void> {
   for (const [conversation, text] of TALKS) await daemon.ask({ text, conversation, source: "web" });
   for (const [path, content] of PAGES) await daemon.json("PUT", `/api/wiki/pages/${path}`, { content });
@@ -43,5 +74,32 @@ export async function afterAMonth(daemon: TestDaemon): Promise<void> {
         `INSERT INTO usage (${names}) SELECT ${picked} FROM usage WHERE date(created_at) = date('now') ORDER BY random() LIMIT 12`,
       );
     }
+  earlier(db, "agent_tasks", "description", EARLIER_TASKS);
+  earlier(db, "runs", "issue", EARLIER_RUNS);
   db.close();
+}
+
+/** Inserts copies of today's finished tasks or runs at earlier dates, each with its own text. */
+function earlier(
+  db: InstanceType<typeof DatabaseSync>,
+  table: "agent_tasks" | "runs",
+  words: "description" | "issue",
+  all: readonly Earlier[],
+): void {
+  const columns = (db.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]).map(({ name }) => name);
+  for (const [index, [text, ago, status = "done"]] of all.entries()) {
+    const begun = Date.now() - ago * 86_400_000 - index * 1_900_000;
+    const own: Record<string, string | number> = {
+      ...{ seq: -1 - index, id: `${table === "runs" ? "r" : "t"}_earlier${index}`, [words]: text, status },
+      ...{ created_at: new Date(begun).toISOString(), started_at: new Date(begun + 2_000).toISOString() },
+      finished_at: new Date(begun + 60_000 * (3 + ((index * 7) % 20))).toISOString(),
+      ...(table === "runs" && status !== "done" && { outcome: status, reason: "npm test still fails after three rounds" }),
+      ...(table === "agent_tasks" && status !== "done" && { error: '{"code":"failed","message":"The tests still fail."}' }),
+    };
+    const taken = columns.map((name) => (name in own ? "?" : name));
+    const values = columns.filter((name) => name in own).map((name) => own[name]!);
+    db.prepare(
+      `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${taken.join(", ")} FROM ${table} WHERE status = 'done' ORDER BY random() LIMIT 1`,
+    ).run(...values);
+  }
 }

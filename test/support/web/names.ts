@@ -2,14 +2,14 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { until } from "../until.ts";
 
-/** The roles by which a screen reader goes through a page. */
+/** The roles that a screen reader navigates by. */
 const ROLES =
   /^\s*- (heading|link|button|textbox|searchbox|combobox|checkbox|radio|slider|region|navigation|main|article|complementary|log|list|group|meter|alert|alertdialog|note) "((?:[^"\\]|\\.)*)"/;
 const KEPT = new URL("../../web/view-names.json", import.meta.url);
 type Kept = Record<string, string[]>;
 const kept = (): Kept => JSON.parse(readFileSync(KEPT, "utf8")) as Kept;
 
-/** The roles and names in a view, each once, without what differs from run to run: ids, paths, hashes, numbers. */
+/** The roles and names in a view, each once, without what differs between runs: ids, paths, hashes, numbers. */
 export async function namesIn(page: Page): Promise<string[]> {
   const tree = await page.locator("body").ariaSnapshot();
   const found = tree.split("\n").flatMap((line) => {
@@ -27,8 +27,8 @@ const withoutChance = (name: string): string =>
     .replace(/\d+(?:[.,:]\d+)*/g, "#");
 
 /**
- * What a view's roles and names should be and what they are, once they agree or no longer change. `VIEW_NAMES=write` keeps what
- * they are now.
+ * The expected and the actual roles and names of a view, once they agree or time is up. `VIEW_NAMES=write` stores the actual
+ * ones as expected, once they no longer change.
  */
 export async function compareNames(page: Page, view: string): Promise<{ wanted: string[]; found: string[] }> {
   if (process.env.VIEW_NAMES === "write") {
@@ -47,7 +47,7 @@ export async function compareNames(page: Page, view: string): Promise<{ wanted: 
     found = await namesIn(page);
     return found.join("\n") === wanted.join("\n");
   };
-  // Where they never agree, the caller tells the difference.
+  // If they never agree, the caller reports the difference.
   await until(`the names of ${view}`, agree, 30_000).catch(() => undefined);
   return { wanted, found };
 }

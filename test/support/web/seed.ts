@@ -18,11 +18,11 @@ export const GREETER = {
     'import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { greet } from "../src/greet.js";\n\ntest("greets", () => assert.equal(greet("Ada"), "Hello, Ada!"));\n',
 };
 
-/** Has such a command wait for a person. */
+/** Config that asks a person before commands that match. */
 // biome-ignore lint/suspicious/noThenProperty: the name of the key in config.json
 export const askBefore = (match: string) => ({ approvalRules: [{ tool: "shell", match, then: "ask" }] });
 
-/** A daemon on the page's model. */
+/** Starts a daemon on the page's model. */
 export async function webDaemon(
   config: Record<string, unknown> = {},
   { atTheEnd = onTestFinished, extra = {} }: { atTheEnd?: AtTheEnd; extra?: NodeJS.ProcessEnv } = {},
@@ -35,7 +35,7 @@ export interface Seeded {
   daemon: TestDaemon;
   task: string;
   run: string;
-  /** The project that the squad and the run work on. */
+  /** The project of the squad and the run. */
   folder: string;
 }
 
@@ -50,7 +50,10 @@ export const runEnded = (daemon: TestDaemon, id: string): Promise<Run> =>
     90_000,
   );
 
-/** Something in every view: talk, a squad with work done, a run, pages, a skill, `more`, and a question that waits. */
+/**
+ * Starts a daemon with something in every view: messages, a squad with finished work, a run, pages, a skill, `more`, and a
+ * waiting question.
+ */
 export async function seededDaemon(more?: (daemon: TestDaemon) => Promise<void>): Promise<Seeded> {
   const daemon = await webDaemon({
     ...askBefore("rm *"),
@@ -91,7 +94,7 @@ export async function seededDaemon(more?: (daemon: TestDaemon) => Promise<void>)
   return { daemon, task: task.id, run: run.id, folder };
 }
 
-/** The places of the page, each with something in it. */
+/** The paths of the page's views, each with something in it. */
 export const viewsOf = ({ task, run }: Seeded): Record<string, string> => ({
   chat: "/chat/main",
   inbox: "/inbox",
