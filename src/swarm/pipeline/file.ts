@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { createBreath } from "../../lib/breath.ts";
 import { usageError } from "../../lib/errors.ts";
 import { readPlainAt, tellAbsent } from "../../lib/pinned/read.ts";
 import { quoted } from "../../lib/quoted.ts";
@@ -82,8 +83,10 @@ export async function readPipeline(
   text: string,
   { kinds, places, models = {} }: Reading,
 ): Promise<Omit<LoadedPipeline, "path"> | { problems: Problem[]; notes: string[] }> {
+  const breathe = createBreath();
   const content = contentOf(await readYaml(text));
   if ("problems" in content) return { ...content, notes: [] };
+  await breathe();
 
   const { lines } = content;
   const schema = pipelineSchema(kinds);
@@ -94,9 +97,11 @@ export async function readPipeline(
     problems.push({ line: lineOf(lines, place), path: spell(place), message });
   };
   const parsed = schema.safeParse(raw);
+  await breathe();
   for (const issue of parsed.error?.issues ?? []) explain(issue, { raw, pipeline: schema, kinds }, report);
   const { agents, notes: aboutAgents } = validateReferences(raw, kinds, places, report);
   const notes = [...filledIn, ...aboutAgents];
+  await breathe();
   if (parsed.success) checkWriting(parsed.data.pipeline, kinds, agents, report);
   if (parsed.data?.checks && parsed.data.verify) report(["verify"], '"checks" lists the commands already; keep one of the two');
   if (!parsed.success || problems.length > 0) return { problems: problems.sort((a, b) => a.line - b.line), notes };
