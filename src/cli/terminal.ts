@@ -14,6 +14,7 @@ export async function main(program: "io" | "swarm", args: readonly string[]): Pr
   const { stdin: input, stdout: output, env } = process;
   const { home } = pathsOf(env);
   if (existsSync(join(home, RESTORE_ROOM, RESTORE_NOTE)) && !(await mended(home))) return;
+  if (program === "io" && args.includes("--daemon") && args.every((arg) => arg in SERVING)) return serveAlone(args);
   const options = program === "io" ? chatOptionsIn(args) : undefined;
   if (!options || !input.isTTY || !output.isTTY || env.TERM === "dumb") return (await import("./io.ts")).main(program, args);
   // The terminal is gone.
@@ -29,6 +30,26 @@ export async function main(program: "io" | "swarm", args: readonly string[]): Pr
     (await import("./output.ts")).report(error, { json: false });
   }
   process.exit();
+}
+
+/** The options of a daemon's start. */
+const SERVING: Record<string, "daemon" | "selfEdit" | "background" | "untilIdle"> = {
+  "--daemon": "daemon",
+  "--self-edit": "selfEdit",
+  "--background": "background",
+  "--until-idle": "untilIdle",
+};
+
+/** Starts the daemon without loading all other commands, which would take a tenth of its start. */
+async function serveAlone(args: readonly string[]): Promise<void> {
+  const { createShell, guardOutput, report } = await import("./output.ts");
+  guardOutput();
+  try {
+    const { serve } = await import("./serve.ts");
+    await serve(createShell(), Object.fromEntries(args.map((arg) => [SERVING[arg], true])));
+  } catch (error) {
+    report(error, { json: false });
+  }
 }
 
 /** The conversation with that name, or the one that the person picks; undefined if they pick none. */
