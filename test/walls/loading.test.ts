@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import {
+  appendFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -7,6 +8,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -168,6 +170,25 @@ test("a runtime planted where a command can write is never started, and one that
   expect(readFileSync(file)).toHaveLength(length);
   expect(ran()).toBe("");
 }, 120_000);
+
+test("a runtime in IO's own folder that was planted or changed is not used", () => {
+  const { root } = copyOfIo({ withRuntime: true });
+  const beside = join(root, ".runtime", `${version}-${platform}`);
+  const home = realpathSync(temporaryFolder());
+  const module = join(root, "dist", "engine", "runtime", "path.js");
+  const found = () => {
+    const script = `console.log(await (await import(${JSON.stringify(module)})).findRuntime({ IO_HOME: ${JSON.stringify(home)} }))`;
+    return spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }).stdout.trim();
+  };
+  plantRuntime(beside);
+  expect(found()).toBe(join(home, "runtime", `${version}-${platform}`, "copilot-runtime"));
+  rmSync(beside, { recursive: true });
+  cpSync(join(packageRoot, ".runtime", `${version}-${platform}`), beside, { recursive: true, preserveTimestamps: true });
+  expect(found()).toBe(join(beside, "copilot-runtime"));
+  appendFileSync(join(beside, "runtime.node"), "changed");
+  expect(found()).toBe(join(home, "runtime", `${version}-${platform}`, "copilot-runtime"));
+  expect(ran()).toBe("");
+}, 60_000);
 
 test("a runtime that is exchanged while IO runs is not started when the one before it ends", async () => {
   const user = realpathSync(temporaryFolder());
