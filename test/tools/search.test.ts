@@ -65,6 +65,28 @@ test("files are found by patterns for their paths, and folders with them", async
   expect(await find(hands, { glob: "*.zip" })).toBe('[Nothing in . fits "*.zip".]');
 });
 
+test.each([
+  ["../*", ".", 'path ".." and glob "*"'],
+  ["../src/**/*.ts", "lib", 'path "src" and glob "**/*.ts"'],
+  ["src/../../other.txt", ".", 'path ".." and glob "other.txt"'],
+  ["{../a,b}/*.ts", ".", "that folder as path"],
+])("a pattern that leaves its folder, %s in %s, is refused with what to give instead", async (glob, path, instead) => {
+  const hands = createHands();
+  hands.write({ "src/a.ts": "needle\n", "lib/b.ts": "needle\n" });
+  const why = `refused: glob: "${glob}" leaves the folder. A pattern is relative to path and cannot leave it: for another folder give ${instead}.`;
+  expect(await find(hands, { glob, path })).toBe(why);
+  expect(await search(hands, { query: "needle", glob, path })).toBe(why);
+});
+
+test("a pattern that begins with another folder's whole path and fits nothing says how to look there", async () => {
+  const hands = createHands();
+  hands.write({ "src/a.ts": "" });
+  expect(await find(hands, { glob: "/elsewhere/src/*.ts" })).toBe(
+    '[Nothing in . fits "/elsewhere/src/*.ts". A pattern is relative to path and cannot leave it: for another folder give path "/elsewhere/src" and glob "*.ts".]',
+  );
+  expect(await find(hands, { glob: "/src/*.ts" })).toBe("src/a.ts\n[1 found.]");
+});
+
 test("everything in a tree that several threads share out is met once, in its order, and counted once", async () => {
   const hands = createHands();
   const folders = [

@@ -1,3 +1,5 @@
+import { posix } from "node:path";
+
 /** Whether a path, given by its parts, matches. */
 export type PathGlob = (parts: readonly string[]) => boolean;
 
@@ -50,6 +52,20 @@ export function requestedGlob(pattern: string, root = ""): PathGlob {
   });
   const [only, ...others] = globs;
   return only && others.length === 0 ? only : (parts) => globs.some((fits) => fits(parts));
+}
+
+/** Whether a pattern tries to leave the folder that it is relative to, where nothing can match it. */
+export function leavesFolder(pattern: string): boolean {
+  return alternatives(pattern).some((each) => each.split("/").includes(".."));
+}
+
+/** A pattern that leaves its folder, as a folder to look in and a pattern for what is below. */
+export function elsewhere(pattern: string, path: string): { path: string; glob: string } {
+  const parts = pattern.split("/");
+  const first = parts.findIndex((part) => /[*?[{]/.test(part));
+  const folders = parts.slice(0, first < 0 ? -1 : first).join("/");
+  const isWhole = pattern.startsWith("/") || pattern.startsWith("~/");
+  return { path: isWhole ? folders || "/" : posix.join(path, folders), glob: parts.slice(first < 0 ? -1 : first).join("/") };
 }
 
 function alternatives(pattern: string): string[] {

@@ -7,6 +7,7 @@ import { type ToolContext, ToolError } from "../tool.ts";
 import { MOST_PATHS } from "./find-paths.ts";
 import { LARGEST, MOST_LINES } from "./find-text.ts";
 import type { FindJob, FoundFile, FoundPaths, FoundText, Problem, SearchJob } from "./job.ts";
+import { elsewhere, leavesFolder } from "./path-glob.ts";
 
 const WORKER = "tools/search/worker.js";
 /** A search checks its time between files; one that is stuck within a file is stopped after this multiple of its time. */
@@ -40,6 +41,7 @@ export async function searchFiles(
   { guard, forMs, signal, whyNot }: SearchDeps,
 ): Promise<string> {
   if (!regex && /[\r\n]/.test(query)) throw new ToolError("query: a search goes line by line; look for one line of it.");
+  if (glob !== undefined) checkGlob(glob, path);
   const job = { root: real, query, glob, isRegex: regex, context, forMs, own: guard.own };
   const found = await sideBySide<SearchJob, FoundText | Problem>(job, signal);
   const parts = found.map((each) => {
@@ -78,6 +80,7 @@ export async function findFiles(
   { path, real }: SearchFolder,
   { guard, forMs, signal }: SearchDeps,
 ): Promise<string> {
+  checkGlob(glob, path);
   const found = await sideBySide<FindJob, FoundPaths>({ root: real, glob, forMs, own: guard.own }, signal);
   const parts = found.map((each) => {
     if (each === undefined) throw tooLong(forMs, false);
@@ -93,7 +96,7 @@ export async function findFiles(
   const shown = fitting(paths.map((each) => named(each, 1_000)));
   const notes = [
     paths.length === 0
-      ? `Nothing in ${named(path, 300)} fits ${quoted(glob, 100)}.`
+      ? `Nothing in ${named(path, 300)} fits ${quoted(glob, 100)}.${/^~?\//.test(glob) ? ` ${howElsewhere(glob, path)}` : ""}`
       : isFull || shown.length < paths.length
         ? `Only the first ${shown.length} are shown; narrow the pattern or the path to see more.`
         : `${paths.length} found.`,
@@ -104,6 +107,19 @@ export async function findFiles(
     ]),
   ];
   return `${paths.length === 0 ? "" : `${asData(shown.join("\n"))}\n`}[${notes.join(" ")}]`;
+}
+
+/** Refuses a pattern that leaves the searched folder: that nothing fits it would be misleading. */
+function checkGlob(glob: string, path: string): void {
+  if (leavesFolder(glob)) throw new ToolError(`glob: ${quoted(glob, 100)} leaves the folder. ${howElsewhere(glob, path)}`);
+}
+
+function howElsewhere(glob: string, path: string): string {
+  const other = elsewhere(glob, path);
+  const instead = leavesFolder(other.glob)
+    ? "that folder as path"
+    : `path ${quoted(other.path, 300)} and glob ${quoted(other.glob, 100)}`;
+  return `A pattern is relative to path and cannot leave it: for another folder give ${instead}.`;
 }
 
 /** Runs the job in several threads, each with its share. */
