@@ -1,5 +1,4 @@
 import { Command, CommanderError, Option } from "commander";
-import { nearest } from "../home/config.ts";
 import { MODES } from "../home/mode-words.ts";
 import { ExitCode } from "../lib/errors.ts";
 import { packageVersion } from "../lib/version.ts";
@@ -13,13 +12,13 @@ import type { ChatOptions } from "./chat-options.ts";
 import { cleanCommand } from "./clean.ts";
 import { clusterCommands } from "./cluster.ts";
 import { completionCommand } from "./completion.ts";
-import { isDefault } from "./completion-tree.ts";
 import { configCommands } from "./config.ts";
 import { connectCommand } from "./connect.ts";
 import { conversationCommands } from "./conversation.ts";
 import { daemonCommands } from "./daemon.ts";
 import { digestCommand } from "./digest.ts";
 import { doctorCommand } from "./doctor.ts";
+import { explainUsage, refuse } from "./groups.ts";
 import { logsCommand } from "./logs.ts";
 import { mcpCommand } from "./mcp.ts";
 import { createShell, guardOutput, report, reportUsage, type Shell } from "./output.ts";
@@ -130,33 +129,7 @@ export function buildProgram(shell: Shell, typed: "io" | "swarm" = "io"): Comman
   backupCommands(program, shell);
   serviceCommands(program, shell);
   completionCommand(program, shell);
-  for (const command of program.commands) nameHelp(command, command.name() === typed ? "" : "io ");
+  for (const command of program.commands) explainUsage(command, command.name() === typed ? "" : "io ");
   // Only for the program itself: its commands refuse unknown arguments.
   return program.allowExcessArguments().allowUnknownOption();
-}
-
-/** Usage errors refer to the help of the command in question, not of the whole program. */
-function nameHelp(command: Command, above: string): void {
-  const path = `${above}${command.name()}`;
-  command.exitOverride().showHelpAfterError(`(${path} --help shows how it is used)`);
-  refuseUnknown(command);
-  for (const each of command.commands) nameHelp(each, `${path} `);
-}
-
-/** Where a group does something without a subcommand, a word that is none of its commands is called unknown, not one too many. */
-function refuseUnknown(group: Command): void {
-  const usual = group.commands.find((each) => isDefault(group, each)) ?? group;
-  if (group.commands.length === 0 || usual.registeredArguments.length > 0) return;
-  usual.allowExcessArguments().hook("preAction", (_, action) => {
-    if (action === usual && action.args.length > 0) refuse(group, action.args);
-  });
-}
-
-/** Commander suggests names only within a group of commands, not for the groups themselves. */
-function refuse(program: Command, args: readonly string[]): never {
-  const typed = args.find((arg) => !arg.startsWith("-"));
-  if (typed === undefined) program.error(`error: unknown option '${args[0]}'`);
-  const names = program.commands.map((command) => command.name());
-  const near = nearest(typed, names);
-  program.error(`error: unknown command '${typed}'${near ? `\n(Did you mean ${near}?)` : ""}`);
 }

@@ -103,8 +103,9 @@ test("with --json wrong usage is one document too, and so is a daemon that is no
     [["skill", "add"], /^missing required argument 'repository'/],
     [["wiki", "list", "--frob"], /^unknown option '--frob'/],
     [["wiki", "frobnicate"], /^unknown command 'frobnicate'/],
-    [["rules", "lst"], /^unknown command 'lst'\n\(Did you mean list\?\)/],
-    [["wiki"], /^unknown option '--json'/],
+    [["rules", "lst"], /^unknown command 'lst'\n\(Did you mean list\?\)\n\(The commands of io rules: list, add, remove\)$/],
+    [["wiki"], /^io wiki needs a command: list, read, write, /],
+    [["wiki", "source"], /^io wiki source needs a command: list, read, write$/],
     [["wiki", "list", "--limit", "x"], /^--limit: found "x"/],
     [["wiki", "write", "a"], /^There is no text/],
   ];
@@ -116,6 +117,9 @@ test("with --json wrong usage is one document too, and so is a daemon that is no
       { error: { code: "usage", message: expect.stringMatching(why) } },
     ]);
   }
+  expect(JSON.parse((await io(["squad", "--json", "list"])).stdout)).toEqual({ items: [] });
+  expect(await io(["squad", "help", "list"])).toMatchObject({ code: 0, stdout: expect.stringContaining("Usage: io squad list") });
+  expect(await io(["squad"])).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("Usage: io squad ") });
   const alone = await runIo(["status", "--json"], temporaryHome());
   expect([alone.code, JSON.parse(alone.stdout)]).toEqual([
     4,
