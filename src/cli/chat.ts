@@ -8,7 +8,7 @@ import { howToType } from "../lib/invocation.ts";
 import type { Status } from "../protocol/api.ts";
 import { plainChat } from "../tui/plain.ts";
 import type { ChatOptions } from "./chat-options.ts";
-import { startInBackground } from "./daemon.ts";
+import { ensureDaemon } from "./daemon.ts";
 import { createShell, folderHere, type Shell } from "./output.ts";
 
 /** How long to wait for standard input before concluding that nobody writes there. */
@@ -16,11 +16,10 @@ const FIRST_WORD_MS = 3_000;
 
 /** A client of the running daemon, which is started if necessary. */
 export async function reachDaemon(shell: Shell = createShell()): Promise<Client> {
-  if (!shell.daemon()) {
-    await startInBackground(shell);
-    return shell.client();
-  }
+  // The chat's screen has no room for notes.
+  const isNew = await ensureDaemon({ ...shell, note: () => undefined });
   const client = shell.client();
+  if (isNew) return client;
   // A daemon that was started for one run would otherwise end after it.
   await client.request<Status>("POST", "/api/stay");
   return client;

@@ -14,8 +14,8 @@ import { waitForExit } from "../process/processes.ts";
 import type { Status } from "../protocol/api.ts";
 import { lockHolder } from "../store/lock.ts";
 import type { Shell } from "./output.ts";
-import { occupied } from "./owner.ts";
 import { serve } from "./serve.ts";
+import { settledDaemon } from "./settled.ts";
 import { whileWorking } from "./working.ts";
 
 const READY_MS = 30_000;
@@ -30,7 +30,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .option("--json", "print one JSON document")
     .action(async (options: { foreground?: boolean; selfEdit?: boolean; json?: boolean }) => {
       if (options.foreground) return serve(shell, options);
-      const running = shell.daemon();
+      const running = await settledDaemon(shell);
       if (running && (await stays(shell))) return printStart(shell, options, running);
       if (running)
         throw new UserError(`A daemon already runs on ${shell.paths.home} (pid ${running.pid}, port ${running.port}).`);
@@ -113,6 +113,18 @@ interface StartOptions {
   readyMs?: number;
 }
 
+/** Starts a daemon unless one runs, and returns whether it did. Another command may be starting one at the same time. */
+export async function ensureDaemon(shell: Shell, options: StartOptions = {}): Promise<boolean> {
+  if (await settledDaemon(shell)) return false;
+  try {
+    await startInBackground(shell, options);
+    return true;
+  } catch (error) {
+    if (options.signal?.aborted || !(error instanceof UserError) || !(await settledDaemon(shell))) throw error;
+    return false;
+  }
+}
+
 /** Starts a daemon that outlives this command, and waits until it serves. */
 export async function startInBackground(shell: Shell, options: StartOptions = {}): Promise<DaemonFile> {
   const { selfEdit = false, untilIdle = false, env = shell.env, signal, readyMs = READY_MS } = options;
@@ -166,15 +178,4 @@ export async function endDaemon({ daemon, paths }: Shell, withinMs: number): Pro
   if (found) process.kill(found.pid, "SIGTERM");
   if (found && !(await waitForExit(found.pid, withinMs))) process.kill(found.pid, "SIGKILL");
   await endLeftoverRuntimes(paths.sessions, { warn: () => undefined });
-}
-
-/** The running daemon, after waiting for one that is starting or ending. */
-export async function settledDaemon(shell: Shell): Promise<DaemonFile | undefined> {
-  const until = performance.now() + STOP_MS;
-  for (;;) {
-    const found = shell.daemon();
-    if (found || !lockHolder(shell.paths.lock)) return found;
-    if (performance.now() > until) throw occupied(shell);
-    await sleep(50);
-  }
 }

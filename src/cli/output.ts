@@ -11,6 +11,7 @@ import type { ApiError } from "../protocol/api.ts";
 import { errorBody, statusOf } from "../protocol/errors.ts";
 import { storeTrouble } from "../store/faults.ts";
 import { lockHolder } from "../store/lock.ts";
+import { isHeld, settledDaemon } from "./settled.ts";
 
 /** Every command has this option. */
 export const JSON_OPTION = ["--json", "print one JSON document"] as const;
@@ -40,6 +41,8 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
   const daemon = () => findDaemon(paths, lockHolder);
   const invocation = () => invocationHere(env);
   const typed = (text: string) => (process.stderr.isTTY ? asTyped(text, invocation()) : text);
+  const note = (text: string) => void process.stderr.write(`${terminalSafe(typed(text))}\n`);
+  const starting = () => (isHeld({ paths }) ? settledDaemon({ paths, daemon, note }) : undefined);
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {
     env,
@@ -48,13 +51,13 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
       if (json) printDocument(document);
       else process.stdout.write(`${terminalSafe(typeof text === "function" ? text() : text)}\n`);
     },
-    note: (text) => void process.stderr.write(`${terminalSafe(typed(text))}\n`),
+    note,
     invocation,
     typed,
     isTerminal,
     colour: process.stdout.isTTY === true && !env.NO_COLOR,
     daemon,
-    client: () => connect({ paths, env, daemon, folder: folderHere() }),
+    client: () => connect({ paths, env, daemon, starting, folder: folderHere() }),
   };
 }
 

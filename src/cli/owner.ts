@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
 import type { TakenHome } from "../daemon/own-home.ts";
 import { ExitCode, UserError } from "../lib/errors.ts";
-import { lockHolder } from "../store/lock.ts";
 import type { Shell } from "./output.ts";
+import { occupied } from "./settled.ts";
 
 /** How long a daemon may take to start or end, or another command to finish. */
 const PATIENCE_MS = 10_000;
@@ -44,13 +44,4 @@ export async function throughOwner<T>(shell: Shell, { ask, here }: Ways<T>): Pro
 
 function isUnreachable(error: unknown): boolean {
   return error instanceof UserError && error.exitCode === ExitCode.unreachable;
-}
-
-/** The error when a process holds the data folder without serving. */
-export function occupied({ paths }: Shell): UserError {
-  const pid = lockHolder(paths.lock)?.pid;
-  return new UserError(
-    `A process${pid ? ` (pid ${pid})` : ""} holds ${paths.home} and does not serve: a worker, another command at work, or a daemon that is still starting or cannot end. See "io logs", or end it yourself.`,
-    { exitCode: ExitCode.unreachable },
-  );
 }

@@ -4,7 +4,7 @@ import type { Approval, ApprovalDecision } from "../protocol/approvals.ts";
 import type { Event } from "../protocol/events.ts";
 import type { Words } from "../protocol/runs.ts";
 import { VARIABLE_NAMES } from "../swarm/pipeline/settings.ts";
-import { settledDaemon, startInBackground } from "./daemon.ts";
+import { ensureDaemon } from "./daemon.ts";
 import type { Shell } from "./output.ts";
 
 /** How often to retry when a daemon ends just as it is found. */
@@ -26,13 +26,7 @@ export async function joinDaemon(shell: Shell, signal: AbortSignal, deps: NewsDe
 }
 
 async function reachDaemon(shell: Shell, signal: AbortSignal): Promise<Client> {
-  if (await settledDaemon(shell)) return shell.client();
-  try {
-    await startInBackground(shell, { untilIdle: true, signal, env: withoutSettings(shell.env) });
-  } catch (error) {
-    // Another command may have started one at the same time.
-    if (signal.aborted || !(error instanceof UserError) || !(await settledDaemon(shell))) throw error;
-  }
+  await ensureDaemon(shell, { untilIdle: true, signal, env: withoutSettings(shell.env) });
   return shell.client();
 }
 

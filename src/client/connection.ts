@@ -9,6 +9,8 @@ export interface ConnectionDeps {
   env: NodeJS.ProcessEnv;
   /** The running daemon, if there is one. */
   daemon: () => DaemonFile | undefined;
+  /** Waits for a daemon that does not serve yet; undefined if none is starting. */
+  starting?: () => Promise<DaemonFile | undefined> | undefined;
   /** Identifies the client to the daemon; by default a person at a terminal. */
   client?: "terminal" | "mcp" | "acp";
   /** The person's current folder, sent with every message. */
@@ -32,17 +34,22 @@ export interface Answer {
 
 /** The connection to the daemon, which may have another address after a restart. */
 export interface Connection {
+  /** Empty until a daemon that was starting serves. */
   url(): string;
   /** Sends one request. Rejects with a sentence if nobody answers. */
   call(path: string, call: Call): Promise<Answer>;
 }
 
 /** Finds the daemon through its `daemon.json` and nowhere else. */
-export function openConnection({ paths, env, daemon, client = "terminal" }: ConnectionDeps): Connection {
+export function openConnection({ paths, env, daemon, starting, client = "terminal" }: ConnectionDeps): Connection {
+  const none = () =>
+    new UserError(`No daemon runs on ${paths.home}. Start one with "io start".`, { exitCode: ExitCode.unreachable });
   const first = daemon();
-  if (!first)
-    throw new UserError(`No daemon runs on ${paths.home}. Start one with "io start".`, { exitCode: ExitCode.unreachable });
-  let url = urlOf(first);
+  const soon = first ? undefined : starting?.();
+  // Whoever calls is told.
+  soon?.catch(() => undefined);
+  if (!first && !soon) throw none();
+  let url = first ? urlOf(first) : "";
   // Node's own client with keep-alive takes half the time of fetch for a small request, and loads nothing.
   const agent = new Agent({ keepAlive: true });
   let streams = 0;
@@ -62,6 +69,11 @@ export function openConnection({ paths, env, daemon, client = "terminal" }: Conn
   return {
     url: () => url,
     async call(path, call) {
+      if (url === "") {
+        const found = await soon;
+        if (!found) throw none();
+        url = urlOf(found);
+      }
       // Another program may listen on the port by now, and must not get the token. The check takes time, so it is skipped while a
       // stream is open or a connection was kept: the same daemon is at its other end.
       const isSameDaemon = streams > 0 || hasKeptConnection(agent, url);
