@@ -6,6 +6,7 @@ import { usageError } from "../lib/errors.ts";
 import type { MessageList } from "../protocol/api.ts";
 import type { ConversationChange, ConversationInfo, ConversationList, DeletedConversation } from "../protocol/conversations.ts";
 import { type Message, shownFailure } from "../protocol/messages.ts";
+import { showState } from "../protocol/shown-state.ts";
 import { confirm, wholeNumber } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
@@ -117,6 +118,10 @@ export function conversationCommands(program: Command, shell: Shell): void {
     });
 }
 
+const shownState = (of: Pick<Message, "status" | "waitsFor">) => {
+  const { mark, words } = showState({ kind: "message", ...of });
+  return `${mark} ${words}`;
+};
 const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 function line({
@@ -130,12 +135,13 @@ function line({
   lastMessageAt,
   unread,
   running,
+  waitsFor,
   waiting,
 }: ConversationInfo): string {
   return [
     `${name}  ${count(messages, "message")}`,
-    ...(running > 0 ? ["running"] : []),
-    ...(waiting > 0 ? [`${waiting} waiting`] : []),
+    ...(running > 0 ? [shownState({ status: "running", waitsFor })] : []),
+    ...(waiting > 0 ? [`${waiting} queued`] : []),
     ...(unread > 0 ? [`${unread} unread`] : []),
     ...(lastMessageAt === null ? [] : [`last ${lastMessageAt}`]),
     ...(title === null ? [] : [`"${title}"`]),
@@ -151,8 +157,8 @@ function format({ name, folder }: ConversationInfo, { items, next }: Messages): 
 }
 
 function exchange(message: Message): string {
-  const { createdAt, source, text, reply, status } = message;
+  const { createdAt, source, text, reply } = message;
   const time = createdAt.slice(0, 16).replace("T", " ");
-  const end = shownFailure(message) ?? (reply === null ? `(${status})` : undefined);
+  const end = shownFailure(message) ?? (reply === null ? `(${showState({ kind: "message", ...message }).words})` : undefined);
   return [`${time}  [via ${source.channel}] ${text}`, ...(reply === null ? [] : [reply]), ...(end ? [end] : [])].join("\n");
 }

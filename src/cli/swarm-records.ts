@@ -36,8 +36,8 @@ export function recordCommands(swarm: Command, shell: Shell): void {
         here: ({ records }) => ({ items: records().list() }),
       });
       const lines = list.items.map(
-        ({ id, status, outcome, createdAt, issue }) =>
-          `${id}  ${createdAt.slice(0, 16).replace("T", " ")}  ${stateOf({ kind: "run", status, outcome }).padEnd(13)} ${(issue.trim().split("\n", 1)[0] ?? "").slice(0, 80)}`,
+        ({ id, createdAt, issue, ...run }) =>
+          `${id}  ${createdAt.slice(0, 16).replace("T", " ")}  ${stateOf({ kind: "run", ...run }).padEnd(13)} ${(issue.trim().split("\n", 1)[0] ?? "").slice(0, 80)}`,
       );
       shell.print(list, lines.join("\n") || "There are no runs yet.", options);
     });

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Client } from "../client/client.ts";
+import { formatWaits } from "../protocol/approval-text.ts";
 import { callOf, showCommand, showState } from "../protocol/shown-state.ts";
 import type { Activity, Task, TaskEvidence } from "../protocol/squads.ts";
 import type { Shell } from "./output.ts";
@@ -77,6 +78,7 @@ function format(task: Task, { items, earlier }: { items: readonly Activity[]; ea
   const { evidence, usage } = task;
   return [
     taskLine(task),
+    ...(task.waitsFor ? [formatWaits(task.waitsFor)] : []),
     ...(task.with.length > 0 ? [`together with: ${task.with.join(", ")}`] : []),
     ...(task.reason ? [`chosen: ${task.reason}`] : []),
     ...(task.worker === null
@@ -88,7 +90,7 @@ function format(task: Task, { items, earlier }: { items: readonly Activity[]; ea
     ...(evidence
       ? [
           ...(evidence.verdict ? [`verdict: ${evidence.verdict}`] : []),
-          `files changed: ${evidence.filesChanged.join(", ") || noFiles(evidence)}`,
+          ...(task.finishedAt === null ? [] : [`files changed: ${evidence.filesChanged.join(", ") || noFiles(evidence)}`]),
           ...(evidence.others ?? []).map((each) => `  in ${each.projectPath}: ${each.filesChanged.join(", ") || noFiles(each)}`),
           ...evidence.commands.map((each) => {
             const { mark, words } = showCommand(each);

@@ -1,5 +1,6 @@
 import type { ConversationInfo } from "../protocol/conversations.ts";
 import { type Message, shownFailure } from "../protocol/messages.ts";
+import { showState } from "../protocol/shown-state.ts";
 import type { Client } from "./client.ts";
 
 const PAGE = 200;
@@ -33,10 +34,10 @@ export function conversationMarkdown({ name, title, folder, messages }: Exported
 }
 
 function exchange(message: Message): string {
-  const { createdAt, source, text, steered, reply, status } = message;
+  const { createdAt, source, text, steered, reply } = message;
   const time = createdAt.slice(0, 16).replace("T", " ");
   const asked = [text, ...steered.map((more) => more.text)].map((each) => `> ${each.replace(/\r?\n/g, "\n> ")}`);
-  const end = shownFailure(message) ?? (reply === null ? `(${status})` : undefined);
+  const end = shownFailure(message) ?? (reply === null ? `(${showState({ kind: "message", ...message }).words})` : undefined);
   return [
     `## ${time} UTC, via ${source.channel}`,
     ...asked,

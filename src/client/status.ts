@@ -1,6 +1,7 @@
 import { MODE_WORDS, type Mode } from "../home/mode-words.ts";
 import type { Status } from "../protocol/api.ts";
 import type { ChannelInfo } from "../protocol/channels.ts";
+import { formatRunning } from "../protocol/shown-state.ts";
 import type { ClusterStatus, Worker } from "../protocol/workers.ts";
 
 /** How to connect a real model, in one sentence. */
@@ -51,6 +52,10 @@ export function describeStatus(status: Status, url: string): string {
     approvalsWaiting = 0,
     budgetsWaiting = 0,
     backgroundRunning = 0,
+    runsRunning = 0,
+    messagesHeld,
+    tasksHeld,
+    runsHeld,
   } = counts;
   return [
     `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptime)}`,
@@ -66,9 +71,10 @@ export function describeStatus(status: Status, url: string): string {
     ...(budgetsWaiting > 0 ? [`Work stands still because ${formatBudgets(budgetsWaiting)} used up (io budget show)`] : []),
     ...(status.channels ?? []).map(channelLine),
     ...(status.cluster ? clusterLines(status.cluster) : []),
-    `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
+    `Messages: ${formatRunning(queue.running, messagesHeld)}, ${queue.waiting} queued; ${done} done, ${failed} failed, ${cancelled} cancelled`,
     ...(backgroundRunning > 0 ? [`Commands in the background: ${backgroundRunning} (io background list)`] : []),
-    `Squads: ${squads}, with ${tasks} tasks: ${tasksRunning} running, ${tasksQueued} waiting`,
+    `Squads: ${squads}, with ${tasks} tasks: ${formatRunning(tasksRunning, tasksHeld)}, ${tasksQueued} queued`,
+    ...(runsRunning > 0 ? [`Swarm runs: ${formatRunning(runsRunning, runsHeld)}`] : []),
   ].join("\n");
 }
 

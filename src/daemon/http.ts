@@ -19,7 +19,6 @@ import { PHASE_KINDS } from "../swarm/phases/index.ts";
 import { readPipeline } from "../swarm/pipeline/file.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { openProject } from "../swarm/run/checkout.ts";
-import type { Approvals } from "../tools/approvals/approvals.ts";
 import { costOf } from "../tools/budgets/money.ts";
 import { createSummaries } from "../tools/budgets/summary.ts";
 import { checkAddress } from "./address.ts";
@@ -161,7 +160,7 @@ export interface StatusDeps extends Pick<ApiDeps, "core" | "rooms" | "version"> 
 /** What the daemon is doing. */
 export function statusOf({
   core: { engine, disk, retention, approvals, background, mode },
-  rooms: { messages, squads, owed },
+  rooms: { messages, squads, swarm, owed },
   version,
   home,
   startedAt,
@@ -170,6 +169,8 @@ export function statusOf({
   cluster,
 }: StatusDeps): Status {
   const { queued, running, ...counts } = messages.counts();
+  const runs = swarm.running();
+  const waiting = approvals.waitingCount();
   return {
     version,
     pid: process.pid,
@@ -182,8 +183,14 @@ export function statusOf({
     counts: {
       ...counts,
       ...squads.counts(),
-      approvalsWaiting: approvals.waitingCount(),
-      budgetsWaiting: budgetsWaiting(approvals),
+      runsRunning: runs.length,
+      approvalsWaiting: waiting,
+      budgetsWaiting: waiting === 0 ? 0 : approvals.waiting().filter(({ kind }) => kind === "budget").length,
+      ...(waiting > 0 && {
+        messagesHeld: messages.open().filter(({ waitsFor }) => waitsFor).length,
+        tasksHeld: squads.tasks({ status: "running" }).filter(({ waitsFor }) => waitsFor).length,
+        runsHeld: runs.filter((id) => swarm.summary(id).waitsFor).length,
+      }),
       backgroundRunning: background.running(),
     },
     disk: disk.info(),
@@ -191,11 +198,6 @@ export function statusOf({
     cluster,
     retention: retention.status(),
   };
-}
-
-/** How many budgets are exhausted, so that work waits. */
-function budgetsWaiting(approvals: Pick<Approvals, "waiting" | "waitingCount">): number {
-  return approvals.waitingCount() === 0 ? 0 : approvals.waiting().filter(({ kind }) => kind === "budget").length;
 }
 
 async function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv, dataFolder: string) {

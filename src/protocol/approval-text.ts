@@ -1,4 +1,4 @@
-import type { Approval } from "./approvals.ts";
+import type { Approval, WaitsFor } from "./approvals.ts";
 
 /** Formats a whole question and how to answer it, for a channel whose commands are `allow` and `deny`. */
 export function formatApproval(approval: Approval, { allow, deny }: { allow: string; deny: string }): string {
@@ -15,9 +15,34 @@ export function approvalLine({ id, state, actor, tool, summary, owner }: Approva
   return `${id}  ${state}  ${actor} (${owner.id})  ${tool}: ${summary}`;
 }
 
+/** How a person sees what running work waits for, on one line. */
+export function formatWaits({ kind, approvals }: WaitsFor): string {
+  const why = kind === "budget" ? "Waits for you because a budget is used up" : "Waits for you";
+  return `${why}: ${approvals.map((id) => `io approval show ${id}`).join(", ")}`;
+}
+
 /** Whether an approval blocks everybody's work, as a daily budget does. */
 export function isForAll({ kind, rule }: Pick<Approval, "kind" | "rule">): boolean {
   return kind === "budget" && rule?.startsWith("budgets.day in ") === true;
+}
+
+/** Work that a question may hold up. */
+export interface HeldWork {
+  id: string;
+  conversation: string | null;
+  squad: string | null;
+}
+
+/** Whether a question holds up some work: it asked itself, or shares the budget that is used up. */
+export function holdsUp(
+  { owner, kind, rule, conversation, squad }: Pick<Approval, "owner" | "kind" | "rule" | "conversation" | "squad">,
+  work: HeldWork,
+): boolean {
+  if (owner.id === work.id || isForAll({ kind, rule })) return true;
+  if (kind !== "budget") return false;
+  const budget = rule?.split(" ", 1)[0];
+  if (budget === "budgets.day") return squad !== null && squad === work.squad;
+  return budget === "budgets.conversation" && conversation !== null && conversation === work.conversation;
 }
 
 /** Whether a conversation should show an approval. */

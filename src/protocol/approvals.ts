@@ -3,6 +3,14 @@ import { z } from "zod";
 export const ApprovalState = z.enum(["waiting", "allowed", "denied", "expired", "withdrawn"]);
 export type ApprovalState = z.infer<typeof ApprovalState>;
 
+/** The undecided questions that running work waits for. */
+export const WaitsFor = z.object({
+  kind: z.enum(["approval", "budget"]).describe("budget: only used-up budgets hold it up"),
+  /** Their ids. */
+  approvals: z.array(z.string()),
+});
+export type WaitsFor = z.infer<typeof WaitsFor>;
+
 export const ApprovalScope = z.enum(["once", "task", "project"]);
 export type ApprovalScope = z.infer<typeof ApprovalScope>;
 

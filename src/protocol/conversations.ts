@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { NewsFilter } from "../home/news-config.ts";
 import { Mode } from "../home/safety-config.ts";
+import { WaitsFor } from "./approvals.ts";
 import { Conversation } from "./messages.ts";
 
 /** A conversation in a list. */
@@ -22,6 +23,8 @@ export const ConversationInfo = z
     unread: z.number().int(),
     /** Messages with a running turn: 0 or 1. */
     running: z.number().int(),
+    /** Missing unless that turn waits for a person. */
+    waitsFor: WaitsFor.optional(),
     /** Messages that wait in its queue. */
     waiting: z.number().int(),
     /** How many messages are stored. */

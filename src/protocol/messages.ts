@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { WaitsFor } from "./approvals.ts";
 import { CallEnd } from "./calls.ts";
 import { Usage } from "./usage.ts";
 
@@ -64,6 +65,8 @@ export const Message = z
     /** Text that was added to its running turn. */
     steered: z.array(z.object({ text: z.string(), createdAt: z.string() })).default([]),
     status: MessageStatus,
+    /** Missing unless it runs and waits for a person. */
+    waitsFor: WaitsFor.optional(),
     reply: z.string().nullable(),
     partial: z.boolean(),
     error: Failure.nullable(),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { WaitsFor } from "./approvals.ts";
 import { Usage } from "./usage.ts";
 
 export const RunStatus = z.enum(["running", "done", "failed", "cancelled", "interrupted"]);
@@ -185,6 +186,8 @@ export const Run = z
   .object({
     id: z.string(),
     status: RunStatus,
+    /** Missing unless it runs and waits for a person. */
+    waitsFor: WaitsFor.optional(),
     outcome: RunOutcome.nullable(),
     /** Why it ended this way, in a sentence. */
     reason: z.string().nullable(),

@@ -1,5 +1,6 @@
 // The page imports this file too, so it imports nothing that imports more.
 import type { DiskInfo } from "./api.ts";
+import type { WaitsFor } from "./approvals.ts";
 import type { CallEnd } from "./calls.ts";
 import { verdictOf } from "./check-words.ts";
 import type { MessageStatus } from "./messages.ts";
@@ -8,7 +9,7 @@ import type { Activity, Task } from "./squads.ts";
 import type { Retry } from "./turns.ts";
 
 /** A state at a glance; only `good` is ever shown in green. */
-export type Tone = "good" | "bad" | "doubt" | "busy" | "idle";
+export type Tone = "good" | "bad" | "doubt" | "busy" | "asks" | "idle";
 
 /** A state as every channel shows it. */
 export interface ShownState {
@@ -19,7 +20,7 @@ export interface ShownState {
 
 /** Everything that can be shown with a mark. */
 export type Stateful =
-  | { kind: "message"; status: MessageStatus }
+  | { kind: "message"; status: MessageStatus; waitsFor?: WaitsFor | undefined }
   | { kind: "call"; state: CallState; exitCode?: number | null | undefined }
   | { kind: "check"; check: Pick<CheckEvidence, "exitCode" | "ending" | "verdict" | "excused" | "changed" | "bound"> }
   /** `run` is the state of the step's run; `isVoid`: what the step approved was changed later. */
@@ -27,19 +28,19 @@ export type Stateful =
   | { kind: "review"; outcome: ReviewLoop["outcome"]; isVoid?: boolean }
   | { kind: "phase"; status: RunPhase["status"] }
   | { kind: "stream"; status: RunStream["status"] }
-  | { kind: "task"; task: Pick<Task, "status" | "evidence"> }
-  | { kind: "run"; status: RunStatus; outcome: RunOutcome | null };
+  | { kind: "task"; task: Pick<Task, "status" | "evidence" | "waitsFor"> }
+  | { kind: "run"; status: RunStatus; outcome: RunOutcome | null; waitsFor?: WaitsFor | undefined };
 
 /** A tool call's state in the journal, or in its events while it runs. */
 export type CallState = "started" | "running" | "begun" | CallEnd;
 
-const MARKS: Record<Tone, string> = { good: "✓", bad: "✗", doubt: "!", busy: "…", idle: "·" };
+const MARKS: Record<Tone, string> = { good: "✓", bad: "✗", doubt: "!", busy: "…", asks: "?", idle: "·" };
 
 /** The only place that assigns marks and words to states. */
 export function showState(of: Stateful): ShownState {
   switch (of.kind) {
     case "message":
-      return shown(MESSAGE[of.status], of.status);
+      return waiting(of) ?? shown(MESSAGE[of.status], of.status);
     case "call":
       return callState(of.state, of.exitCode);
     case "check":
@@ -54,7 +55,7 @@ export function showState(of: Stateful): ShownState {
     case "task":
       return taskState(of.task);
     case "run":
-      return of.outcome === null ? shown(PART[of.status], of.status) : shown(OUTCOME[of.outcome], of.outcome);
+      return waiting(of) ?? (of.outcome === null ? shown(PART[of.status], of.status) : shown(OUTCOME[of.outcome], of.outcome));
   }
 }
 
@@ -98,9 +99,21 @@ export function formatDiskState({ detail }: DiskInfo): string {
   return detail ?? "There is room on the disk again: work goes on.";
 }
 
+/** How much is running, and how much of it a person holds up. */
+export function formatRunning(running: number, held = 0): string {
+  const waiting = held === 1 ? "1 of them waits for you" : `${held} of them wait for you`;
+  return held > 0 ? `${running} running (${waiting})` : `${running} running`;
+}
+
 /** Whether a test that would notice was seen to pass after a task's last change. */
 export function isProven({ evidence }: Pick<Task, "evidence">): boolean {
   return evidence?.proven ?? evidence?.verdict?.startsWith("done;") ?? false;
+}
+
+/** Running work that a person holds up. */
+function waiting({ status, waitsFor }: { status: string; waitsFor?: WaitsFor | undefined }): ShownState | undefined {
+  if (status !== "running" || waitsFor === undefined) return undefined;
+  return shown("asks", waitsFor.kind === "budget" ? "waits for you (budget)" : "waits for you");
 }
 
 const isCallState = (state: unknown): state is CallState => typeof state === "string" && Object.hasOwn(CALL, state);
@@ -163,7 +176,9 @@ function stepState({ state, verdict }: Pick<RunStep, "state" | "verdict">, run: 
   return shown(VERDICT[verdict] ?? (/^[1-9]\d* tasks?$/.test(verdict) ? "good" : "doubt"), verdict);
 }
 
-function taskState(task: Pick<Task, "status" | "evidence">): ShownState {
+function taskState(task: Pick<Task, "status" | "evidence" | "waitsFor">): ShownState {
+  const held = waiting(task);
+  if (held) return held;
   if (task.status !== "done" || isProven(task)) return shown(MESSAGE[task.status], task.status);
   return shown("doubt", "done, unproven");
 }

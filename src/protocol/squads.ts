@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SquadSafety } from "../home/safety-config.ts";
+import { WaitsFor } from "./approvals.ts";
 import { CallEnd } from "./calls.ts";
 import { Failure, Source } from "./messages.ts";
 import { Usage } from "./usage.ts";
@@ -140,6 +141,8 @@ export const Task = z
     /** The folders of the other projects that are changed together with the squad's own. */
     with: z.array(z.string()).default([]),
     status: TaskStatus,
+    /** Missing unless it runs and waits for a person. */
+    waitsFor: WaitsFor.optional(),
     result: z.string().nullable(),
     error: Failure.nullable(),
     evidence: TaskEvidence.nullable(),

@@ -1,5 +1,6 @@
 import { named, oneLine } from "../lib/quoted.ts";
 import { asData } from "../lib/untrusted.ts";
+import { formatWaits } from "../protocol/approval-text.ts";
 import { isProven, showState } from "../protocol/shown-state.ts";
 import type { Activity, Task } from "../protocol/squads.ts";
 import { formatEvidence } from "./evidence.ts";
@@ -23,11 +24,12 @@ export function reportOf(task: Task, limit = MAX_RESULT): string {
 
 /** A task's details, for somebody who looks after it. */
 export function formatTask(task: Task, seen: readonly Activity[]): string {
-  const { id, squad, agent, status, reason, model, usage, createdAt, startedAt, finishedAt } = task;
+  const { id, squad, agent, reason, model, usage, createdAt, startedAt, finishedAt } = task;
+  const { words } = showState({ kind: "task", task });
   const tokens = `${usage.calls} model calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`;
   return [
     finishedAt === null
-      ? `Task ${id} of ${squad}, ${oneLine(agent, 100)}: ${status}.\nAsked for: ${oneLine(task.description, 400)}`
+      ? `Task ${id} of ${squad}, ${oneLine(agent, 100)}: ${words}.${task.waitsFor ? ` ${formatWaits(task.waitsFor)}.` : ""}\nAsked for: ${oneLine(task.description, 400)}`
       : reportOf(task, MAX_SHOWN),
     [
       `Asked ${createdAt}${startedAt ? `, begun ${startedAt}` : ""}${finishedAt ? `, ended ${finishedAt}` : ""}; ${tokens}.`,

@@ -3,6 +3,7 @@ import { Mode } from "../home/safety-config.ts";
 import { oneLine } from "../lib/quoted.ts";
 import type { ConversationInfo } from "../protocol/conversations.ts";
 import type { Store } from "./open.ts";
+import { createWaits } from "./waits.ts";
 
 const TITLE_LETTERS = 60;
 
@@ -56,12 +57,23 @@ export function createConversationRows(store: Store, now: () => Date = () => new
   const answered = db.prepare("UPDATE conversations SET unread = unread + 1 WHERE name = ?");
   const seen = db.prepare("UPDATE conversations SET unread = 0 WHERE name = ? AND unread > 0");
 
+  const atWork = db.prepare(
+    "SELECT id FROM messages INDEXED BY messages_waiting WHERE status IN ('queued','running') AND status = 'running' AND conversation = ?",
+  );
+  const waits = createWaits(store);
+  const heldIn = ({ name, running }: Pick<Row, "name" | "running">) => {
+    const message = running > 0 ? (atWork.get(name) as { id: string } | undefined) : undefined;
+    const waitsFor = message && waits({ id: message.id, conversation: name, squad: null });
+    return waitsFor && { waitsFor };
+  };
+
   const infoOf = ({ opening, unfinished, news, ...row }: Row): ConversationInfo => ({
     ...row,
     title: row.title ?? (opening === null ? null : oneLine(opening, TITLE_LETTERS) || null),
     // Another version of IO may have had other modes.
     mode: Mode.nullable().catch(null).parse(row.mode),
     ...(isFilter(news) && { news }),
+    ...heldIn(row),
     waiting: unfinished - row.running,
   });
   const isFilter = (news: string | null): news is NewsFilter => NewsFilter.safeParse(news).success;

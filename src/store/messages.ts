@@ -5,6 +5,7 @@ import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
 import { createSteerRows } from "./steers.ts";
 import type { UsageLog } from "./usage.ts";
+import { createWaits } from "./waits.ts";
 
 interface Row {
   seq: number;
@@ -81,6 +82,11 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
   const seqOf = db.prepare("SELECT seq FROM messages WHERE id = ?");
   const counts = db.prepare("SELECT status, count FROM counts WHERE what = 'message'");
   const open = db.prepare(`SELECT * ${unfinished} ORDER BY seq`);
+  const waits = createWaits(store);
+  const held = ({ id, conversation, status }: Row) => {
+    const waitsFor = status === "running" ? waits({ id, conversation, squad: null }) : undefined;
+    return waitsFor && { waitsFor };
+  };
   const toMessage = (row: Row): Message => ({
     id: row.id,
     conversation: row.conversation,
@@ -89,6 +95,7 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
     attachments: files.of(row.id),
     steered: steers.of(row.id).map(({ text, createdAt }) => ({ text, createdAt })),
     status: row.status,
+    ...held(row),
     reply: row.reply,
     partial: row.partial === 1,
     error: row.error === null ? null : (readJson(Failure, row.error) ?? UNKNOWN_FAILURE),

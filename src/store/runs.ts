@@ -2,6 +2,7 @@ import { z } from "zod";
 import { RunOutcome } from "../protocol/runs.ts";
 import type { Store } from "./open.ts";
 import { openRunSteps, type RunSteps } from "./run-steps.ts";
+import { createWaits, type Waits } from "./waits.ts";
 
 export { type StepEnd, type StepHead, StepRow, stepOf, usageOf } from "./run-steps.ts";
 
@@ -46,6 +47,8 @@ export interface Runs extends RunSteps {
   list(limit: number, before?: string): RunRow[];
   /** Unfinished runs, latest first, whether or not they are running. */
   unfinished(): RunRow[];
+  /** What a run waits for, if a person has to decide. */
+  waitsFor: Waits;
   /** Marks a run as running. */
   setRunning(id: string): void;
   setInputs(id: string, inputs: string): void;
@@ -90,6 +93,7 @@ export function openRuns(store: Store): Runs {
     get: (id) => RunRow.safeParse(one.get(id)).data,
     list: (limit, from) => readable(many.all(from ?? "", limit)),
     unfinished: () => readable(unfinished.all()),
+    waitsFor: createWaits(store),
     // Everything else of this attempt is written after it, so a power cut that loses this loses all of that too.
     setRunning: (id) => store.soft(() => void running.run(id)),
     setInputs: (id, to) => void inputs.run(to, id),

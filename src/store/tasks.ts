@@ -3,6 +3,7 @@ import { Failure } from "../protocol/messages.ts";
 import { Origin, Task, TaskEvidence, type TaskStatus } from "../protocol/squads.ts";
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
+import { createWaits, type Waits } from "./waits.ts";
 
 export interface NewTask {
   id: string;
@@ -94,11 +95,12 @@ const UNKNOWN_FAILURE: Failure = { code: "unreadable", message: "why it failed w
 
 export function createTaskTable(store: Store, now: () => Date): TaskTable {
   const find = store.db.prepare(`${TASK} WHERE t.id = ?`);
+  const tasksIn = taskReader(createWaits(store));
   const findTask = (id: string) => tasksIn([find.get(id)])[0];
-  return { findTask, ...listings(store), ...changes(store, findTask, now) };
+  return { findTask, ...listings(store, tasksIn), ...changes(store, findTask, now) };
 }
 
-function listings({ db }: Store) {
+function listings({ db }: Store, tasksIn: ReturnType<typeof taskReader>) {
   const open = db.prepare(`${TASK} ${OPEN} ORDER BY t.seq`);
   const openOf = db.prepare(`${TASK} ${OPEN} AND t.squad_slug = ? ORDER BY t.seq`);
   const heads = db.prepare(
@@ -194,9 +196,12 @@ function changes(store: Store, findTask: TaskTable["findTask"], now: () => Date)
 
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
 const textOrNull = (value: string | number | null | undefined) => (value === null || value === undefined ? null : String(value));
-const tasksIn = (rows: unknown[]): TaskRecord[] => rows.flatMap((row) => (row === undefined ? [] : toTask(row as Row)));
+const taskReader =
+  (waits: Waits) =>
+  (rows: unknown[]): TaskRecord[] =>
+    rows.flatMap((row) => (row === undefined ? [] : toTask(row as Row, waits)));
 
-function toTask(row: Row): TaskRecord {
+function toTask(row: Row, waits: Waits): TaskRecord {
   const task = Task.parse({
     id: row.id,
     squad: row.squad_slug,
@@ -222,8 +227,11 @@ function toTask(row: Row): TaskRecord {
       cacheReadTokens: row.cache_read_tokens,
     },
   });
+  const { id, squad, origin, status } = task;
+  const waitsFor = status === "running" ? waits({ id, squad, conversation: origin?.conversation ?? null }) : undefined;
   return {
     ...task,
+    ...(waitsFor && { waitsFor }),
     seq: Number(row.seq),
     sessionId: textOrNull(row.session_id),
     promptId: textOrNull(row.prompt_id),

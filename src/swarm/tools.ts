@@ -2,6 +2,7 @@ import { z } from "zod";
 import { indented, named, oneLine, quoted } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";
 import { asData } from "../lib/untrusted.ts";
+import { formatWaits } from "../protocol/approval-text.ts";
 import { isProof } from "../protocol/check-words.ts";
 import type { CheckEvidence, Run } from "../protocol/runs.ts";
 import { type Stateful, showState } from "../protocol/shown-state.ts";
@@ -76,9 +77,7 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
             ? "There are no runs yet."
             : asData(
                 runs
-                  .map(
-                    ({ id, status, outcome, issue }) => `${id} ${status}${outcome ? ` (${outcome})` : ""}: ${firstLine(issue)}`,
-                  )
+                  .map(({ id, issue, ...run }) => `${id} ${showState({ kind: "run", ...run }).words}: ${firstLine(issue)}`)
                   .join("\n"),
               );
         }
@@ -122,8 +121,11 @@ export function describeRun(run: Run): string {
     );
   const onResult = run.evidence.filter(({ tree }) => tree === run.tree);
   const checks = [...new Map(onResult.map((check) => [`${check.name}\n${check.command}`, check])).values()].map(checkLine);
+  const { status, outcome, waitsFor } = run;
+  const shown = showState({ kind: "run", status, outcome, waitsFor });
   return [
-    `${markOf({ kind: "run", status: run.status, outcome: run.outcome })} Run ${run.id}: ${run.status}${run.outcome && run.outcome !== run.status ? `, ${run.outcome}` : ""}${run.reason ? ` (${oneLine(run.reason, 1_000)})` : ""}`,
+    `${shown.mark} Run ${run.id}: ${status === "running" ? shown.words : status}${run.outcome && run.outcome !== run.status ? `, ${run.outcome}` : ""}${run.reason ? ` (${oneLine(run.reason, 1_000)})` : ""}`,
+    ...(waitsFor ? [formatWaits(waitsFor)] : []),
     `Issue: ${firstLine(run.issue)}`,
     ...(phases ? [`Phases: ${phases}`] : []),
     ...(models.length + instead.length > 0 ? [`Models: ${models.join(", ")}`.trim(), ...instead] : []),

@@ -1,15 +1,18 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import type { ConversationInfo, ConversationList } from "../protocol/conversations.ts";
+import type { Message } from "../protocol/messages.ts";
+import { type Stateful, showState } from "../protocol/shown-state.ts";
 import { meaningOf } from "./input/bindings.ts";
 import { type Draft, edit, emptyDraft, insert, typed } from "./input/editor.ts";
 import type { Key } from "./input/keys.ts";
 import { looksOf } from "./screen/looks.ts";
 import { createScreen, type Row } from "./screen/screen.ts";
 import { openTty } from "./screen/tty.ts";
-import { bold, coloured, dim, type Line, lineWidth, paint } from "./text/style.ts";
+import { bold, coloured, dim, type Line, lineWidth, paint, type Span } from "./text/style.ts";
 import { widthOf } from "./text/width.ts";
 import { clip } from "./text/wrap.ts";
 import { safe } from "./transcript/blocks.ts";
+import { markOf } from "./transcript/tools.ts";
 
 export interface PickerDeps {
   /** Returns a page of the conversations that contain the words, newest first, starting after the named one. */
@@ -111,7 +114,11 @@ export async function pickConversation({ search, env, input, output, now = Date.
   }
 }
 
-function rowOf({ name, title, folder, lastMessageAt, unread, running }: ConversationInfo, isChosen: boolean, now: number): Line {
+function rowOf(
+  { name, title, folder, lastMessageAt, unread, running, waitsFor }: ConversationInfo,
+  isChosen: boolean,
+  now: number,
+): Line {
   const words = safe(title ?? name);
   const about = [
     ...(title === null ? [] : [name]),
@@ -122,9 +129,14 @@ function rowOf({ name, title, folder, lastMessageAt, unread, running }: Conversa
     isChosen ? coloured("› ", "cyan") : { text: "  " },
     isChosen ? bold(words) : { text: words },
     dim(`  ${safe(about.join(" · "))}`),
-    ...(running > 0 ? [coloured("  running", "green")] : []),
+    ...(running > 0 ? [{ text: "  " }, ...stateSpans({ status: "running", waitsFor })] : []),
     ...(unread > 0 ? [coloured(`  ${unread} unread`, "yellow")] : []),
   ];
+}
+
+function stateSpans(of: Pick<Message, "status" | "waitsFor">): Span[] {
+  const state: Stateful = { kind: "message", ...of };
+  return [markOf(state), { text: ` ${showState(state).words}` }];
 }
 
 function ago(ms: number): string {

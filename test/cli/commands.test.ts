@@ -25,7 +25,7 @@ test("start, send, status, logs, restart and stop do what they say", { timeout: 
   expect(JSON.parse(status.stdout)).toMatchObject({ pid, engine: { kind: "rehearsal", state: "ready" } });
   const told = (await runIo(["status"], home)).stdout;
   expect(told).toMatch(/^IO .* at http.*, pid \d+, up (\d+ min )?\d+ s\nEngine: rehearsal, ready/);
-  expect(told).toMatch(/\nMessages: .*done, 0 failed, 0 cancelled\nSquads: 0, with 0 tasks: 0 running, 0 waiting\n$/);
+  expect(told).toMatch(/\nMessages: .*done, 0 failed, 0 cancelled\nSquads: 0, with 0 tasks: 0 running, 0 queued\n$/);
   expect(JSON.parse((await runIo(["logs", "--json"], home)).stdout).items[0]).toMatchObject({ message: "IO serves" });
 
   const restarted = JSON.parse((await runIo(["restart", "--json"], home)).stdout) as { pid: number };

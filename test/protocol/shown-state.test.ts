@@ -15,6 +15,7 @@ const task = (status: Task["status"], verdict?: string): Stateful => ({
 });
 const step = (verdict: string | null, state: "begun" | "done" | "failed" = "done") =>
   ({ kind: "step", step: { state, verdict } }) as const;
+const waitsFor = { kind: "approval" as const, approvals: ["abcde"] };
 const check = { exitCode: 0, ending: "exited" } as const;
 
 test.each<[Stateful, string]>([
@@ -69,6 +70,15 @@ test.each<[Stateful, string]>([
   [task("done"), "! done, unproven"],
   [{ kind: "task", task: { status: "done", evidence: null } }, "! done, unproven"],
   [task("failed"), "✗ failed"],
+  [{ kind: "task", task: { status: "running", evidence: null, waitsFor } }, "? waits for you"],
+  [
+    { kind: "task", task: { status: "running", evidence: null, waitsFor: { ...waitsFor, kind: "budget" } } },
+    "? waits for you (budget)",
+  ],
+  [{ kind: "task", task: { status: "cancelled", evidence: null, waitsFor } }, "! cancelled"],
+  [{ kind: "run", status: "running", outcome: null, waitsFor }, "? waits for you"],
+  [{ kind: "run", status: "running", outcome: null }, "… running"],
+  [{ kind: "message", status: "running", waitsFor }, "? waits for you"],
 ])("%o is shown as %s", (of, words) => {
   expect(line(of)).toBe(words);
 });

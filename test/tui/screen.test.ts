@@ -114,7 +114,7 @@ test("there is a sign of life at once, the seconds of silence from the fifth on,
   const asked = (asking: string) =>
     activityLines({ turn, waiting: [], sending: [], now: 7_300, todo: [], asking }).map(lineText)[0];
   expect([asked("m"), asked("t")]).toEqual([
-    expect.stringContaining("working 7 s · waits for your answer · Esc"),
+    expect.stringContaining("working 7 s · waits for you · Esc"),
     expect.stringContaining("silent for 7 s"),
   ]);
   expect(lines(61_000, 60_000)[0]).toMatch(/working 1 min 1 s · Esc/);

@@ -4,6 +4,7 @@ import { oneLine, quoted } from "../../lib/quoted.ts";
 import type { Status } from "../../protocol/api.ts";
 import { formatApproval } from "../../protocol/approval-text.ts";
 import type { Approval } from "../../protocol/approvals.ts";
+import { formatRunning } from "../../protocol/shown-state.ts";
 import type { Skill } from "../../protocol/skills.ts";
 import type { Squad, Task } from "../../protocol/squads.ts";
 import { segment } from "../mcp/access.ts";
@@ -100,11 +101,11 @@ export function createCommands({ request }: Pick<AcpAccess, "request">) {
       description: "What IO is doing",
       async run() {
         const { version, engine, mode, queue, counts } = await request<Status>("GET", "/api/status");
-        const { approvalsWaiting = 0, tasksRunning = 0 } = counts;
+        const { approvalsWaiting = 0, tasksRunning = 0, messagesHeld, tasksHeld } = counts;
         return {
           say: [
             `IO ${version}, ${engine.kind}, ${engine.state}, model ${engine.model}${mode ? `, mode ${mode}` : ""}.`,
-            `Messages: ${queue.running} running, ${queue.waiting} waiting. Tasks running: ${tasksRunning}. Waiting for you: ${approvalsWaiting}.`,
+            `Messages: ${formatRunning(queue.running, messagesHeld)}, ${queue.waiting} queued. Tasks: ${formatRunning(tasksRunning, tasksHeld)}. Waiting for you: ${approvalsWaiting}.`,
           ].join("\n"),
         };
       },

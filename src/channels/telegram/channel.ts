@@ -67,7 +67,7 @@ export interface TelegramDeps {
   changes: Changes;
   pageReviews: PageReviews;
   wiki: Pick<Wiki, "peek">;
-  swarm: Pick<Swarm, "list" | "running" | "show">;
+  swarm: Pick<Swarm, "list" | "running" | "show" | "summary">;
   pulls: Pick<Pulls, "request">;
   status: () => Status;
   stopAll: () => Stopped;
@@ -125,7 +125,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
     ...{ api, teller, sends, state, log, servesChat },
     ...{ status: deps.status, open: messages.open, conversationOf: topics.conversationOf },
     runningTasks: () => squads.tasks({ status: "running", limit: 10 }),
-    runningRuns: () => swarm.running(),
+    runningRuns: () => swarm.running().map((id) => swarm.summary(id)),
   });
   const commands = createCommands({
     ...{ status: deps.status, stopAll: deps.stopAll, inbox, messages, approvals, squads, topics, teller, liveStatus },

@@ -90,8 +90,8 @@ export function createCommands(deps: CommandsDeps) {
     },
     runs() {
       const runs = swarm.list({ limit: LATEST });
-      const lines = runs.map(({ id, status, outcome, issue }) => {
-        const { mark, words } = showState({ kind: "run", status, outcome });
+      const lines = runs.map(({ id, issue, ...run }) => {
+        const { mark, words } = showState({ kind: "run", ...run });
         return `${mark} ${id} ${words}: ${oneLine(issue, 80)}`;
       });
       const named = runs.flatMap((run) => [runButtons(run).map(({ text, data }) => ({ text: `${text} of ${run.id}`, data }))]);

@@ -3,7 +3,10 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { oneLine } from "../../lib/quoted.ts";
 import type { Status } from "../../protocol/api.ts";
+import type { WaitsFor } from "../../protocol/approvals.ts";
 import type { Message } from "../../protocol/messages.ts";
+import type { RunSummary } from "../../protocol/runs.ts";
+import { showState } from "../../protocol/shown-state.ts";
 import type { Task } from "../../protocol/squads.ts";
 import type { State } from "../../store/state.ts";
 import type { TelegramSends } from "../../store/telegram-sends.ts";
@@ -21,7 +24,7 @@ export interface LiveStatusDeps {
   status: () => Status;
   open: () => Message[];
   runningTasks: () => Task[];
-  runningRuns: () => string[];
+  runningRuns: () => Pick<RunSummary, "id" | "waitsFor">[];
   conversationOf: (place: Chat) => string;
   servesChat: (chatId: number) => boolean;
   log: Log;
@@ -42,16 +45,16 @@ export function createLiveStatus(deps: LiveStatusDeps) {
     const { engine, queue, counts, disk, version } = status();
     const running = open().filter((each) => each.status === "running");
     const work = [
-      ...running.map(({ conversation, text }) => `• ${conversation}: ${oneLine(text, 60)}`),
-      ...runningTasks().map(({ id, agent, description }) => `• ${id}, ${agent}: ${oneLine(description, 60)}`),
-      ...runningRuns().map((id) => `• run ${id}`),
+      ...running.map((each) => `${signOf(each)} ${each.conversation}: ${oneLine(each.text, 60)}`),
+      ...runningTasks().map((task) => `${signOf(task)} ${task.id}, ${task.agent}: ${oneLine(task.description, 60)}`),
+      ...runningRuns().map((run) => `${signOf(run)} run ${run.id}`),
     ];
     const waiting = counts.approvalsWaiting ?? 0;
     return [
       { text: `IO ${version}`, bold: true },
       { text: `\nModel: ${engine.model} (${engine.kind}, ${engine.state})` },
       ...(disk?.detail ? [{ text: `\n${disk.detail}` }] : []),
-      { text: `\nQueue: ${queue.running} running, ${queue.waiting} waiting` },
+      { text: `\nQueue: ${queue.running} running, ${queue.waiting} queued` },
       ...(queue.owed > 0 ? [{ text: `, ${queue.owed} not delivered yet` }] : []),
       { text: work.length > 0 ? `\nRuns now:\n${work.slice(0, 10).join("\n")}` : "\nNothing runs." },
       ...(waiting > 0 ? [{ text: `\nWaiting for you: ${waiting} (/approvals)` }] : []),
@@ -95,5 +98,11 @@ export function createLiveStatus(deps: LiveStatusDeps) {
     },
     stop: () => clearInterval(timer),
   };
+}
+/** A bullet, or what running work waits for. */
+function signOf({ waitsFor }: { waitsFor?: WaitsFor | undefined }): string {
+  if (!waitsFor) return "•";
+  const { mark, words } = showState({ kind: "message", status: "running", waitsFor });
+  return `${mark} ${words}:`;
 }
 export type LiveStatus = ReturnType<typeof createLiveStatus>;

@@ -1,6 +1,7 @@
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { oneLine } from "../../lib/quoted.ts";
+import type { WaitsFor } from "../../protocol/approvals.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { Source } from "../../protocol/messages.ts";
 import { type Stateful, showState } from "../../protocol/shown-state.ts";
@@ -88,7 +89,11 @@ export function createProgress({ teller, askerOf, goesOut, servesChat, log, pace
       else if (type === "task.progress") change(data.id, `⚙ ${data.agent} (${data.squad}): ${data.summary}`);
       else if (type === "task.finished")
         end(data.id, `⚙ ${data.agent} (${data.squad}): ${data.id} ${inWords({ kind: "task", task: data })}`);
-      else if (type === "phase.started") change(data.runId, `⚙ run ${data.runId}: ${data.name}`);
+      else if (type === "approval.asked") {
+        const { kind, owner, id } = data;
+        const waitsFor: WaitsFor = { kind: kind === "budget" ? "budget" : "approval", approvals: [id] };
+        if (open.has(owner.id)) change(owner.id, `⚙ ${owner.id} ${inWords({ kind: "message", status: "running", waitsFor })}`);
+      } else if (type === "phase.started") change(data.runId, `⚙ run ${data.runId}: ${data.name}`);
       else if (type === "step.started") change(data.runId, `⚙ run ${data.runId}: ${data.key}`);
       else if (type === "run.finished") end(data.runId, `⚙ run ${data.runId} ${inWords({ kind: "run", ...data })}`);
     },

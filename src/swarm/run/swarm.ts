@@ -38,6 +38,8 @@ export interface Swarm extends Inspect {
   settled(id: string): Promise<void>;
   list(options?: { limit?: number; before?: string }): RunSummary[];
   show(id: string): Run | undefined;
+  /** A known run without its steps. */
+  summary(id: string): RunSummary;
   /** The ids of the runs in progress. */
   running(): string[];
   /** The interrupted runs, among the latest, that nobody watched. */
@@ -66,7 +68,7 @@ export function createSwarm(deps: SwarmDeps): Swarm {
     ...{ engine, bind, records, launcher, pipelines, now, env },
     ...{ git: deps.git, spending: deps.spending, checks: deps },
   });
-  const { list, show, running, orphans } = records;
+  const { list, show, summary, running, orphans } = records;
   return {
     ...createInspect({ records, git: deps.git }),
     validate: pipelines.validate,
@@ -83,6 +85,7 @@ export function createSwarm(deps: SwarmDeps): Swarm {
     settled: launcher.settled,
     list,
     show,
+    summary,
     running,
     orphans,
     close: launcher.close,

@@ -74,9 +74,11 @@ function summaryFrom(runs: Runs, row: RunRow, isAtWork: IsAtWork, read: Reader):
   const inputs = read.stored(Inputs, row.inputs);
   const phases = read.results(runs.stepsOf(row.id, "phase"), "phase", RunPhase);
   const streams = read.results(runs.stepsOf(row.id, "stream"), "stream", RunStream);
+  const waitsFor = status === "running" ? runs.waitsFor(row) : undefined;
   return {
     id: row.id,
     status,
+    ...(waitsFor && { waitsFor }),
     outcome: row.outcome,
     reason: read.missed() ? withUnreadable(row.reason) : row.reason,
     projectPath: row.project_path,

@@ -60,9 +60,9 @@ export const workCommands: readonly Command[] = [
     help: "swarm runs, the latest first",
     async run({ client }) {
       const { items } = await client.request<{ items: RunSummary[] }>("GET", `/api/runs?limit=${MOST}`);
-      const rows = items.map(({ id, status, outcome, createdAt, issue }) => [
+      const rows = items.map(({ id, createdAt, issue, ...run }) => [
         id,
-        stateOf({ kind: "run", status, outcome }),
+        stateOf({ kind: "run", ...run }),
         time(createdAt),
         brief(issue, 60),
       ]);

@@ -35,11 +35,7 @@ export function activityLines({ turn, waiting, sending, now, asking, todo }: Act
   if (!turn) return sending.length > 0 ? [...lines, [coloured(spinner(now), "cyan"), dim(" sending")]] : lines;
   const silent = now - turn.heardAt;
   const isSilent = silent >= SILENCE_MS && asking !== turn.id;
-  const silence = isSilent
-    ? ` · silent for ${Math.floor(silent / 1_000)} s`
-    : asking === turn.id
-      ? " · waits for your answer"
-      : "";
+  const silence = isSilent ? ` · silent for ${Math.floor(silent / 1_000)} s` : asking === turn.id ? " · waits for you" : "";
   const working = `${seconds(Math.floor((now - turn.startedAt) / 1_000) * 1_000).replace(".0", "")}`;
   return [...lines, [coloured(spinner(now), "cyan"), dim(` working ${working}${silence} · Esc stops`)]];
 }

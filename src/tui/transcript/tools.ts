@@ -38,7 +38,7 @@ export interface JournalCall {
   durationMs: number | null;
 }
 
-const COLOURS = { good: "green", bad: "red", doubt: "yellow", busy: "yellow", idle: undefined } as const;
+const COLOURS = { good: "green", bad: "red", doubt: "yellow", busy: "yellow", asks: "magenta", idle: undefined } as const;
 
 /** The mark of a state in its colour. */
 export function markOf(of: Stateful): Span {

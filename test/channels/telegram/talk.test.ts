@@ -146,7 +146,7 @@ describe("what is said", () => {
     owner.send("/status");
     const status = await owner.sees(/^IO \d/);
     expect(status.text).toMatch(/Model: scripted/);
-    expect(status.text).toMatch(/Queue: 1 running, 0 waiting/);
+    expect(status.text).toMatch(/Queue: 1 running, 0 queued/);
     expect(status.text).toMatch(/take your time/);
     owner.send("/squads");
     await owner.sees(/^There is no squad yet/);

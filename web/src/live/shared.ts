@@ -41,10 +41,13 @@ export function createShared() {
     { on: ["message.queued", "message.started", "message.finished", "conversation.changed", "conversation.deleted"], ready },
   );
   const tasks = useLoaded(() => get<List<Task>>("/api/tasks?status=running&limit=20"), {
-    on: ["task.queued", "task.started", "task.finished"],
+    on: ["task.queued", "task.started", "task.finished", "approval.asked", "approval.decided"],
     ready,
   });
-  const runs = useLoaded(() => get<List<RunSummary>>("/api/runs?limit=20"), { on: ["run.started", "run.finished"], ready });
+  const runs = useLoaded(() => get<List<RunSummary>>("/api/runs?limit=20"), {
+    on: ["run.started", "run.finished", "approval.asked", "approval.decided"],
+    ready,
+  });
   const plans = useLoaded(() => get<List<Planning>>("/api/plans"), { on: ["plan.changed"], ready });
   const approvals = useLoaded(() => get<List<Approval>>("/api/approvals?state=waiting&limit=200"), {
     on: ["approval.asked", "approval.decided"],
