@@ -69,14 +69,18 @@ export function mcpServerCommands(mcp: Command, shell: Shell): void {
     .option("--yes", "do not ask")
     .option(...JSON_OPTION)
     .action(async (name: string, { yes, json }: Json & { yes?: boolean }) => {
-      await confirm(shell, `Remove the server ${name} from config.json?`, yes);
+      const sure = () => confirm(shell, `Remove the server ${name} from config.json?`, yes);
       if (shell.daemon()) {
-        const removed = await shell.client().request<McpServer>("DELETE", route(name));
+        const client = shell.client();
+        if (!yes) await client.request("GET", route(name));
+        await sure();
+        const removed = await client.request<McpServer>("DELETE", route(name));
         shell.print(removed, `Removed ${removed.name}.`, { json });
         return;
       }
       const { [name]: gone, ...servers } = Object(rawConfig(shell.paths.config).mcpServers) as Record<string, unknown>;
       if (gone === undefined) throw missing(`config.json names no MCP server "${name}".`);
+      await sure();
       updateConfig(shell.paths.config, { mcpServers: servers });
       shell.print({ name }, `Removed ${name}.`, { json });
     });

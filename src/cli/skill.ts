@@ -85,7 +85,9 @@ export function skillCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async (slug: string, { json, yes }: Json & { yes?: boolean }) => {
       const client = shell.client();
-      await confirm(shell, `Remove the skill ${slug} and its files?`, yes);
+      const { items } = await client.request<{ items: Skill[] }>("GET", "/api/skills");
+      // Nobody is asked about what is not there.
+      if (items.some((each) => each.slug === slug)) await confirm(shell, `Remove the skill ${slug} and its files?`, yes);
       const removed = await client.request<Skill>("DELETE", route(slug));
       shell.print(removed, `Removed ${removed.slug}.`, { json });
     });

@@ -24,7 +24,8 @@ export function taskCommands(program: Command, shell: Shell): void {
       const { squad, status } = options;
       const query = new URLSearchParams({ ...(squad && { squad }), ...(status && { status }) });
       const tasks = await shell.client().request<{ items: Task[] }>("GET", `/api/tasks?${query}`);
-      shell.print(tasks, tasks.items.map(taskLine).join("\n") || "No tasks.", options);
+      const none = squad || status ? "No task is like that." : 'No task was given yet: io task add <squad> "<task>"';
+      shell.print(tasks, tasks.items.map(taskLine).join("\n") || none, options);
     });
 
   task

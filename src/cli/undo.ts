@@ -31,6 +31,8 @@ export function undoCommands(program: Command, shell: Shell): void {
     .action(async (given: string | undefined, { yes, json }: Json & { yes?: boolean }) => {
       const latest = given === undefined ? await latestHere(shell) : undefined;
       const id = given ?? latest?.id ?? "";
+      // Nobody is asked about what is not there.
+      if (given !== undefined && !yes) await shell.client().request<Difference>("GET", `${changesAt(id)}/diff`);
       await confirm(shell, latest ? undoQuestion(latest) : `Undo ${id}?`, yes);
       const result = await shell.client().request<UndoResult>("POST", `${changesAt(id)}/undo`);
       shell.print(result, () => formatUndo(result), { json });

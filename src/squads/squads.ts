@@ -168,8 +168,9 @@ export function createSquads(deps: SquadsDeps) {
     otherProjects: (slug: string, names: readonly string[], cwd?: string): Promise<string[]> =>
       otherProjects(teams.find(slug), names, cwd),
     task: findTask,
-    tasks: (filter: { squad?: string; status?: TaskStatus; limit?: number; before?: string } = {}): Task[] =>
-      store.listTasks(filter).map(publicTask),
+    /** Newest first; refuses a squad that is not there. */
+    tasks: ({ squad, ...filter }: { squad?: string; status?: TaskStatus; limit?: number; before?: string } = {}): Task[] =>
+      store.listTasks({ ...filter, ...(squad !== undefined && { squad: teams.find(squad).slug }) }).map(publicTask),
     openTasks: (slug: string): Task[] => store.openTasks(slug).map(publicTask),
     activity: (id: string, page?: { after?: number; limit?: number }): Activity[] => activity.of(findTask(id).id, page),
     diff: createTaskDiff({ git, findTask, findSquad: teams.find }),

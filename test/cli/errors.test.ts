@@ -45,6 +45,10 @@ test("what is not there or out of reach is a failure, not wrong usage", async ()
     ["squad", "show", "nobody"],
     ["task", "cancel", "t_none"],
     ["skill", "search", "anvil"],
+    ["task", "list", "--squad", "nobody"],
+    ["undo", "t_none"],
+    ["skill", "remove", "nobody"],
+    ["mcp", "remove", "nobody"],
   ];
   for (const args of failing) expect([args, (await io(args)).code]).toEqual([args, 1]);
   expect((await runIo(["wiki", "read", "../x"], temporaryHome())).code).toBe(4);
