@@ -37,7 +37,7 @@ export function recordCommands(swarm: Command, shell: Shell): void {
       });
       const lines = list.items.map(
         ({ id, createdAt, issue, ...run }) =>
-          `${id}  ${createdAt.slice(0, 16).replace("T", " ")}  ${stateOf({ kind: "run", ...run }).padEnd(13)} ${(issue.trim().split("\n", 1)[0] ?? "").slice(0, 80)}`,
+          `${id}  ${createdAt.slice(0, 16).replace("T", " ")}  ${stateOf({ kind: "run", ...run }).padEnd(15)} ${(issue.trim().split("\n", 1)[0] ?? "").slice(0, 80)}`,
       );
       shell.print(list, lines.join("\n") || "There are no runs yet.", options);
     });
