@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "../../src/lib/package-root.ts";
@@ -18,14 +18,16 @@ export interface LoopWatch {
 
 export function watchLoop(): LoopWatch {
   const folder = mkdtempSync(join(tmpdir(), "io-loop-"));
-  // The program may run as another user.
-  chmodSync(folder, 0o777);
   const file = join(folder, "stalls");
   let begunAt = Number.POSITIVE_INFINITY;
   return {
     args: ["--import", MONITOR],
     env: { IO_TEST_LOOP_LOG: file, IO_TEST_QUIET_PACE: process.env.IO_TEST_QUIET_PACE },
     begin() {
+      writeFileSync(file, "");
+      // The program may run as another user.
+      chmodSync(folder, 0o755);
+      chmodSync(file, 0o666);
       begunAt = Date.now();
     },
     end() {
