@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { longFirst, shareOf } from "./test/support/shares.ts";
 
 /** Tests that start daemons, commands or the real runtime, by what they import: `npm run test:daemons`. */
 const STARTS_PROGRAMS =
@@ -70,17 +71,14 @@ const SLOW = [
   "test/workers/cluster/**/*.test.ts",
 ];
 
-/** Files that take over a minute. Whichever of them began last would be waited for alone. */
-const LONG = [
-  ...["walls/sweep", "telegram/outage", "web/access", "repositories/compiled", "wire/aimock", "wire/windows"],
-  ...["repeated.crash", "after-steps.crash", "before-writing.crash", "swarm/outcomes", "screens/rendering"],
-];
-
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => LONG.some((name) => moduleId.includes(name));
-    const sorted = await super.sort(files);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    return longFirst(await super.sort(files));
+  }
+
+  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { index, count } = this.ctx.config.shard!;
+    return shareOf(files, index, count);
   }
 }
 
