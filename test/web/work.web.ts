@@ -128,8 +128,9 @@ test("a step that is at work shows what it says and does as it comes, from its b
   const words = Array.from({ length: 150 }, (_, at) => `word${at + 1} `);
   // Long enough for the call before it to be seen.
   const answer = Array.from({ length: 150 }, (_, at) => `answer${at + 1} `);
-  const roles = play(({ role, afterTool }) => {
-    if (role !== "pm") return undefined;
+  // Only the pm's first step is slow. It begins at 0, and goes on at 1 once its call is answered.
+  const roles = play(({ role, afterTool, before }) => {
+    if (role !== "pm" || before > Number(afterTool)) return undefined;
     return afterTool
       ? { say: answer, gapMs: 60 }
       : { say: words, gapMs: 60, call: [{ tool: "file_ops", args: { operation: "list", path: "." } }] };
