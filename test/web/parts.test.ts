@@ -44,6 +44,31 @@ test("a run's steps stand by phase, then by stream from the first on, and those 
   ]);
 });
 
+test("the timeline of a run that failed early stands in the order of its work: what never began comes after what failed", () => {
+  const step = (key: string, phase: string, stream: number | null = null) =>
+    ({ key, phase, stream, agent: null, kind: "git" }) as RunStep;
+  const phase = (name: string, status: string) => ({ name, status });
+  const shown = (phases: object[], steps: RunStep[]) =>
+    groupSteps({ phases, streams: [], steps } as unknown as Run).map((row) => row.head ?? row.step.key);
+  const early = [
+    step("run/base", "run"),
+    step("spec/draft", "spec"),
+    step("run/baseline", "implement"),
+    step("check/x", "verify"),
+  ];
+  expect(shown([phase("spec", "failed")], early)).toEqual([
+    ...["spec", "spec/draft", "implement", "run/baseline", "verify", "check/x", "the run itself", "run/base"],
+  ]);
+  const late = [
+    ...[step("run/baseline", "implement"), step("spec/draft", "spec"), step("implement/stream-1/open", "implement", 1)],
+    ...[step("run/trial", "implement"), step("implement/stream-1/draft", "implement", 1), step("implement/result", "implement")],
+  ];
+  expect(shown([phase("spec", "done"), phase("implement", "failed")], late)).toEqual([
+    ...["spec", "spec/draft", "implement", "run/baseline"],
+    ...["Stream 1", "implement/stream-1/open", "implement/stream-1/draft", "run/trial", "implement/result"],
+  ]);
+});
+
 test("rows that hold still keep their places with what is new about them; what is new waits, unless it comes last", () => {
   const rows = (...keys: string[]) => keys.map((key) => ({ key }));
   const known = rows("a", "c", "e");
