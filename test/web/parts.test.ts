@@ -5,8 +5,8 @@ import type { Activity } from "../../src/protocol/squads.ts";
 import { wordsOf } from "../../web/src/chat/tool-lines.ts";
 import { readDiff } from "../../web/src/diff/diff.ts";
 import { sideBySide } from "../../web/src/diff/rows.ts";
+import { byAge } from "../../web/src/lib/age-groups.ts";
 import { languageOf } from "../../web/src/lib/code-tokens.ts";
-import { byDay } from "../../web/src/lib/day-groups.ts";
 import { isNotified } from "../../web/src/lib/notifications.ts";
 import { colourCode } from "../../web/src/lib/render-markdown.ts";
 import { proofOf } from "../../web/src/runs/proof.ts";
@@ -80,17 +80,20 @@ test("rows that hold still keep their places with what is new about them; what i
   expect(stillRows([], next, ({ key }) => key)).toEqual(next);
 });
 
-test("what is at work stands first in a list, and what is over day by day", () => {
+test("what is at work stands first in a list, and what is over by its age, under few headings", () => {
   const now = new Date(2026, 4, 2, 12);
-  const made = (id: string, status: string, day: number, year = 2026) => ({
-    ...{ id, status, createdAt: new Date(year, 4, day, 9).toISOString() },
+  const made = (id: string, status: string, ago: number, hour = 9) => ({
+    ...{ id, status, createdAt: new Date(2026, 4, 2 - ago, hour).toISOString() },
   });
-  const items = [made("a", "done", 2), made("b", "running", 2), made("c", "failed", 1), made("d", "queued", 1)];
-  const older = [made("e", "done", 1), made("f", "done", 2, 2025)];
-  expect(byDay([...items, ...older], now).map(({ head, item, ...more }) => item?.id ?? [head, ...Object.values(more)])).toEqual([
-    ...[["At work", 2], "b", "d", ["Today", 1], "a", ["Yesterday", 2], "c", "e", ["May 2, 2025", 1], "f"],
+  const items = [made("a", "done", 0), made("b", "running", 0), made("c", "failed", 1, 23), made("d", "queued", 1)];
+  const older = [made("e", "done", 1, 0), made("f", "done", 2), made("g", "done", 6), made("h", "done", 7, 23)];
+  const oldest = [made("i", "done", 29), made("j", "done", 30), made("k", "done", 365)];
+  const rows = byAge([...items, ...older, ...oldest], now);
+  expect(rows.map(({ head, item, ...more }) => item?.id ?? [head, ...Object.values(more)])).toEqual([
+    ...[["At work", 2], "b", "d", ["Today", 1], "a", ["Yesterday", 2], "c", "e", ["Last 7 days", 2], "f", "g"],
+    ...[["Last 30 days", 2], "h", "i", ["Apr 2026", 1], "j", ["May 2025", 1], "k"],
   ]);
-  expect(byDay([], now)).toEqual([]);
+  expect(byAge([], now)).toEqual([]);
 });
 
 test("a call of a task is one row from its beginning to its end, and none while a question stands for it", () => {

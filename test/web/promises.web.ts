@@ -1,27 +1,46 @@
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import type { Run } from "../../src/protocol/runs.ts";
+import { asked } from "../support/approvals.ts";
 import { fileBrowser, openWindow } from "../support/browser.ts";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
-import { delegate, project, squadWith } from "../support/squads.ts";
+import { delegate, ended, project, squadWith } from "../support/squads.ts";
 import { play } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
-import { GREETER, runEnded, webDaemon } from "../support/web/seed.ts";
+import { AFRESH } from "../support/web/model.ts";
+import { earlier } from "../support/web/month.ts";
+import { askBefore, GREETER, runEnded, webDaemon } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
 
-test("Tasks shows twenty rows at 1280 by 900, and with a mouse targets are lower than under a finger", async () => {
-  const daemon = await webDaemon();
+test("Tasks of weeks show twenty rows in a small window while something waits, and with a mouse targets are lower than under a finger", async () => {
+  const daemon = await webDaemon(askBefore("rm *"));
   await squadWith(daemon, project(GREETER), "greeter", ["backend engineer"]);
-  for (let at = 1; at <= 24; at += 1) await delegate(daemon, "greeter", { task: `Say goodbye in language number ${at}` });
+  await ended(daemon, (await delegate(daemon, "greeter", { task: "Say goodbye in a new language" })).id);
+  const db = new DatabaseSync(join(daemon.home, "io.db"));
+  db.exec("PRAGMA busy_timeout = 5000");
+  const tasks = Array.from({ length: 40 }, (_, at) => [`Say goodbye in language number ${at + 1}`, at] as const);
+  earlier(db, "agent_tasks", "description", tasks);
+  db.close();
+  await daemon.json("POST", "/api/messages", { text: AFRESH, source: "web" });
+  await asked(daemon);
   const heights: number[] = [];
   for (const touch of [false, true]) {
     const { page } = await openWindow(await browser(), daemon, { path: "/tasks", touch });
-    const rows = page.getByRole("main").getByRole("link", { name: /language number/ });
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.getByRole("region", { name: "Needs you" }).waitFor();
+    const list = page.getByRole("list", { name: "Background work" });
+    const rows = list.getByRole("link", { name: /Say goodbye/ });
     await rows.nth(19).waitFor();
+    const room = (await list.boundingBox())!;
     const boxes = await Promise.all((await rows.all()).map((row) => row.boundingBox()));
-    if (!touch) expect(boxes.filter((box) => box && box.y + box.height <= 900).length).toBeGreaterThanOrEqual(20);
+    const seen = boxes.filter((box) => box && box.y >= room.y && box.y + box.height <= Math.min(800, room.y + room.height));
+    if (!touch) expect(seen.length).toBeGreaterThanOrEqual(20);
+    // One scroll bar: the list scrolls, and the view does not.
+    expect(await page.getByRole("main").evaluate((main) => main.scrollHeight - main.clientHeight)).toBeLessThanOrEqual(1);
     heights.push((await page.getByLabel("State").boundingBox())?.height ?? 0);
   }
   expect(heights[0]).toBeLessThan(44);

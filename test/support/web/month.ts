@@ -22,7 +22,8 @@ const PAGES: [path: string, content: string][] = [
   ["people/ada", "# Ada\n\nOwns the invoices.\n"],
 ];
 
-type Earlier = readonly [text: string, daysAgo: number, status?: "failed" | "cancelled"];
+/** What stands in a list as if it was made some days ago. */
+export type Earlier = readonly [text: string, daysAgo: number, status?: "failed" | "cancelled"];
 const EARLIER_TASKS: readonly Earlier[] = [
   ["Round totals after the tax, not before", 1],
   ["Say which names are refused, and why", 1],
@@ -80,7 +81,7 @@ export async function afterAMonth(daemon: TestDaemon): Promise<void> {
 }
 
 /** Inserts copies of today's finished tasks or runs at earlier dates, each with its own text. */
-function earlier(
+export function earlier(
   db: InstanceType<typeof DatabaseSync>,
   table: "agent_tasks" | "runs",
   words: "description" | "issue",

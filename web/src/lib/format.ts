@@ -15,9 +15,10 @@ export function duration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 60) return `${minutes} min${rest(seconds % 60, "s")}`;
+  return `${Math.floor(minutes / 60)} h${rest(minutes % 60, "min")}`;
 }
+const rest = (value: number, unit: string) => (value === 0 ? "" : ` ${value} ${unit}`);
 
 export const between = (from: string | null, to: string | null, now = Date.now()): string =>
   from === null ? "" : duration((to === null ? now : Date.parse(to)) - Date.parse(from));

@@ -86,6 +86,6 @@ export function marksOf(spanMs: number, most = 5): { left: number; words: string
   const count = Math.floor(span / step) + 1;
   return Array.from({ length: count }, (_, index) => ({
     left: ((index * step) / span) * 100,
-    words: index === 0 ? "0" : duration(index * step).replace(/ 0 (?:s|min)$/, ""),
+    words: index === 0 ? "0" : duration(index * step),
   }));
 }
