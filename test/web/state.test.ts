@@ -333,6 +333,16 @@ describe("small things of the page", () => {
     expect(html).toContain("<p>[x] nor here");
   });
 
+  test("an answer that is nothing but JSON is drawn as code over several lines, and one that only looks like it as it stands", () => {
+    const html = renderMarkdown('[{"id":"T1","title":"~~~"}]');
+    const text = html.replace(/<[^>]+>/g, "").replaceAll("&quot;", '"');
+    expect(html).toMatch(/^<pre><code class="language-json">/);
+    expect(text.trim()).toBe('[\n  {\n    "id": "T1",\n    "title": "~~~"\n  }\n]');
+    expect(renderMarkdown("[the guide](https://example.org) {of 2026}")).toContain("<p><a ");
+    expect(renderMarkdown("{ not json }")).toBe("<p>{ not json }</p>\n");
+    expect(renderMarkdown('It says `{"a":1}`.')).toContain("<p>It says");
+  });
+
   test("of a table that is on its way only whole rows are drawn; other text is drawn as it comes", () => {
     expect(withoutUnfinishedRow("Words\n\n| a |\n| - |\n| 1 |\n| 2")).toBe("Words\n\n| a |\n| - |\n| 1 |");
     expect(withoutUnfinishedRow("Words\n\n| a |\n| -")).toBe("Words\n\n");

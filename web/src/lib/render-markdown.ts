@@ -51,8 +51,19 @@ markdownIt.renderer.rules.image = (tokens, index) => {
   return `<a href="${safe(source)}">${safe(words)}</a>`;
 };
 
+/** Fences a text that is nothing but JSON, such as an agent's list of tasks: as prose it would be one long unreadable line. */
+function fenceJson(text: string): string {
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return `~~~json\n${JSON.stringify(JSON.parse(text), null, 2)}\n~~~\n`;
+  } catch {
+    // It only looks like JSON.
+    return text;
+  }
+}
+
 /** Renders Markdown. `typeset` converts formulas; without it, they are shown as source. */
-export const renderMarkdown = (text: string, typeset?: Typeset): string => markdownIt.render(text, { typeset });
+export const renderMarkdown = (text: string, typeset?: Typeset): string => markdownIt.render(fenceJson(text), { typeset });
 
 /** Highlights code line by line; undefined if it is too long or its language is unknown. */
 export const colourCode = (code: string, language: string): Token[][] | undefined =>
