@@ -115,7 +115,7 @@ test("a call of a task is one row from its beginning to its end, and none while 
   expect(told(true)).toEqual([done, ["npm test", "unknown", 0], ["npm run lint", "unknown", 0]]);
 });
 
-test("what a run's end rests on: only checks of the tree that it is, each by its last verdict", () => {
+test("what a run's end rests on: only checks of the tree that it is, each by its last verdict; without a result, where it stopped", () => {
   const check = (command: string, tree: string, verdict: string, bound = false) => ({
     command,
     tree,
@@ -138,6 +138,15 @@ test("what a run's end rests on: only checks of the tree that it is, each by its
   const red = [check("npm test", "b", "failed", true), check("lint", "b", "passed")];
   expect(proofOf({ ...run, loops: [], evidence: red } as unknown as Run)).toBe("1 of 2 checks passed");
   expect(proofOf({ ...run, evidence: [] } as unknown as Run)).toBe("no check ran on the result · approved by 1 reviewer");
+
+  const phase = (name: string, status: string) => ({ name, status });
+  const phases = [phase("spec", "done"), phase("design", "skipped"), phase("implement", "failed")];
+  expect(proofOf({ ...run, status: "failed", outcome: "failed", phases, evidence: [] } as unknown as Run)).toBe(
+    "stopped in implement",
+  );
+  const early = { ...run, status: "cancelled", outcome: "cancelled", phases: [], evidence: [] };
+  expect(proofOf(early as unknown as Run)).toBe("cancelled");
+  expect(proofOf({ ...early, status: "running", outcome: null } as unknown as Run)).toBe("under way");
 });
 
 test("a difference side by side sets what was removed beside what took its place; coloured code keeps every sign", () => {

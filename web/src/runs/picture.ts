@@ -81,7 +81,14 @@ export function drawRun(run: Run, isNarrow = false): Picture {
 
   for (const { name, reason, status } of run.phases) {
     const steps = run.steps.filter((step) => step.phase === name);
-    const head = { id: `phase ${name}`, kind: "phase" as const, title: name, detail: reason ?? "", rounds: 0, voided: false };
+    const head = {
+      id: `phase ${name}`,
+      kind: "phase" as const,
+      title: name,
+      detail: withoutName(reason ?? "", name),
+      rounds: 0,
+      voided: false,
+    };
     add({ ...head, shown: showState({ kind: "phase", status }), step: steps[0]?.key }, true);
     for (const stream of streamsOf(run, name)) {
       const mine = steps.filter((step) => step.stream === stream.number);
@@ -98,7 +105,7 @@ export function drawRun(run: Run, isNarrow = false): Picture {
   }
   if (run.outcome !== null) {
     const node = {
-      ...{ id: "result", kind: "result" as const, title: run.applied ? "applied" : run.outcome, detail: run.branch ?? "" },
+      ...{ id: "result", kind: "result" as const, title: run.applied ? "applied" : "result", detail: "" },
       ...{ rounds: 0, voided: false, step: undefined },
       shown: showState({ kind: "run", status: run.status, outcome: run.outcome }),
     };
@@ -112,5 +119,8 @@ const streamsOf = (run: Run, phase: string) =>
   run.streams
     .filter(({ number }) => run.steps.some((step) => step.phase === phase && step.stream === number))
     .sort((a, b) => a.number - b.number);
+
+/** A reason as it reads below the name of its phase. */
+const withoutName = (reason: string, name: string) => (reason.startsWith(`${name}: `) ? reason.slice(name.length + 2) : reason);
 
 const firstLine = (text: string) => text.trim().split("\n", 1)[0] ?? "";

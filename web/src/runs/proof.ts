@@ -1,9 +1,16 @@
 import type { Run } from "../../../src/protocol/runs.ts";
 import { plural } from "../lib/plural.ts";
 
-/** What a run's result is based on, in one line: its checks, whether they notice the change, and its approvals. */
-export function proofOf({ outcome, evidence, tree, loops, status }: Run): string {
-  if (outcome === null) return status === "running" ? "under way" : status;
+/**
+ * What a run's result is based on, in one line: its checks, whether they notice the change, and its approvals. A run that ended
+ * without a result says where it stopped instead.
+ */
+export function proofOf({ outcome, evidence, tree, loops, status, phases }: Run): string {
+  if (status === "running") return "under way";
+  if (outcome === null || outcome === "failed" || outcome === "cancelled") {
+    const last = phases.findLast((phase) => phase.status !== "done" && phase.status !== "skipped");
+    return last === undefined ? status : `stopped in ${last.name}`;
+  }
   const last = new Map(evidence.filter((check) => tree === null || check.tree === tree).map((check) => [check.command, check]));
   const checks = [...last.values()];
   const passed = checks.filter(({ verdict, exitCode }) => (verdict === undefined ? exitCode === 0 : verdict === "passed"));
