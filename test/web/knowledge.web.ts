@@ -140,7 +140,7 @@ test("a map shows how pages lead to one another, those that nobody wrote yet too
   await map.getByRole("link", { name: "Tea" }).waitFor();
   expect((await map.getByRole("link").allTextContents()).sort()).toEqual(["Milk", "Tea", "drinks/coffee"]);
   expect(await map.locator(".edge").count()).toBe(3);
-  await page.getByText("1 on their own").waitFor();
+  await page.getByText("1 page without links").waitFor();
 
   const many = Array.from({ length: 400 }, (_, at) => ({ path: `projects/p${at}`, next: `p${(at * 7 + 1) % 400}.md` }));
   const folder = join(daemon.home, "wiki", "pages", "projects");

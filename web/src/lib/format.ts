@@ -35,7 +35,7 @@ export const whole = (value: number): string => value.toLocaleString("en");
 
 /** Formats an amount of money; small amounts get more decimals. */
 export const money = (value: number, currency: string): string =>
-  value.toLocaleString("en", { style: "currency", currency, maximumFractionDigits: value > 0 && value < 0.1 ? 4 : 2 });
+  value.toLocaleString("en", { style: "currency", currency, maximumFractionDigits: value > 0 && value < 0.01 ? 4 : 2 });
 
 export const tokensOf = ({ inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): number =>
   inputTokens + outputTokens;
