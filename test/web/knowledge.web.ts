@@ -1,6 +1,7 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Locator } from "playwright-core";
 import { expect, test } from "vitest";
 import { fileBrowser, openWindow } from "../support/browser.ts";
 import { runIo } from "../support/daemon.ts";
@@ -38,6 +39,30 @@ test("a page is written, found as one types, changed, and brought back as it was
   expect(new URL(page.url()).pathname).toBe("/wiki/general/coffee");
   await page.reload();
   expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+});
+
+test("the wiki's tree keeps every name on one line however long it is, with the whole name at hand and the open page marked", async () => {
+  const daemon = await webDaemon();
+  const [folder, title] = [`projects/${"long".repeat(15)}`, "A title that says more than the rail is wide"];
+  await daemon.json("PUT", `/api/wiki/pages/${folder}/notes`, { content: `# ${title}\n` });
+  await daemon.json("PUT", "/api/wiki/pages/general/tea", { content: "# Tea\n" });
+  const { page } = await openWindow(await browser(), daemon, { path: `/wiki/${folder}/notes` });
+  const tree = page.getByRole("region", { name: "All pages" });
+  const [long, short] = [tree.getByRole("link", { name: title }), tree.getByRole("link", { name: "Tea" })];
+  expect(await long.getAttribute("title")).toBe(title);
+  expect(await long.getAttribute("aria-current")).toBe("page");
+  expect(await short.getAttribute("aria-current")).toBeNull();
+  const boxOf = async (part: Locator) => (await part.boundingBox())!;
+  expect((await boxOf(long)).height).toBe((await boxOf(short)).height);
+  const room = await boxOf(tree);
+  const heads = await Promise.all((await tree.locator("summary").all()).map(boxOf));
+  expect(heads.map(({ height }) => height)).toEqual([heads[0]!.height, heads[0]!.height]);
+  for (const count of await tree.locator("summary .faint").all()) {
+    const { x, width } = await boxOf(count);
+    expect(x + width).toBeLessThanOrEqual(room.x + room.width);
+  }
+  await tree.locator("summary").first().click();
+  await short.waitFor({ state: "hidden" });
 });
 
 test("a page that was deleted comes back by Undo, and words that were typed are there again after one left", async () => {

@@ -49,7 +49,7 @@ test("a question is one line above every other view, a whole card where it was a
   expect((await finishedMessage(daemon, id)).status).toBe("done");
 });
 
-test("what a task asks stands in the task; in another conversation it is only the line", async () => {
+test("what a task asks stands in the task, which is not said to have run nothing; in another conversation it is only the line", async () => {
   const daemon = await webDaemon(askBefore("node --test*"));
   await squadWith(daemon, project(GREETER), "greeter", ["backend engineer"]);
   const { id, agent } = await delegate(daemon, "greeter", { task: "Add a farewell" });
@@ -73,6 +73,10 @@ test("what a task asks stands in the task; in another conversation it is only th
   const activity = page.getByRole("region", { name: "Activity" });
   await activity.getByText("write src/farewell.js").waitFor();
   expect(await activity.getByText("node --test").count()).toBe(0);
+  // What it will run is not known yet.
+  const evidence = page.getByRole("region", { name: "Evidence" });
+  await evidence.waitFor({ state: "attached" });
+  expect(await evidence.getByText("It ran no command").count()).toBe(0);
   await question.getByRole("button", { name: "Allow" }).click();
   expect((await ended(daemon, id)).status).toBe("done");
   await activity.getByText("node --test → exit code: 0").waitFor();

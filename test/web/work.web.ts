@@ -248,7 +248,7 @@ test("a pipeline file is checked as it is typed", async () => {
     .waitFor();
 });
 
-test("every attempt at a step has a bar of its own, and an approval that a later change voided stays, struck", async () => {
+test("every attempt at a step has a bar of its own that names whose it is, and an approval that a later change voided stays, struck", async () => {
   const roles = play(({ role, before, afterTool, prompt }) => {
     if (role === "pm" && before === 0) return { say: "" };
     if (role === "tester" && before === 0) return { say: "1. It does not greet." };
@@ -264,7 +264,18 @@ test("every attempt at a step has a bar of its own, and an approval that a later
   const draft = rows.filter({ hasText: "spec/draft:pm" });
   await draft.waitFor();
   expect(await draft.locator(".bar").evaluateAll((bars) => bars.map((bar) => bar.className))).toEqual(["bar failed", "bar done"]);
-  expect(await draft.locator(".bar").first().getAttribute("aria-label")).toContain("attempt 1 of 2");
+  await page
+    .getByRole("region", { name: "Timeline" })
+    .getByRole("img", { name: /^pm: attempt 1 of 2, / })
+    .waitFor();
+  const named = await rows.evaluateAll((all) =>
+    all.map((row) => ({
+      of: row.querySelector("a")?.textContent ?? "",
+      bars: [...row.querySelectorAll('[role="img"]')].map((bar) => bar.getAttribute("aria-label") ?? ""),
+    })),
+  );
+  expect(named.filter(({ bars }) => bars.length > 0).length).toBeGreaterThan(5);
+  expect(named.filter(({ of, bars }) => bars.some((name) => !name.startsWith(`${of}: `)))).toEqual([]);
 
   const twice = run.loops.find(({ approvals = [] }) => approvals.length > 1);
   expect(twice?.approvals?.[0]?.saw).not.toBe(twice?.approved);
