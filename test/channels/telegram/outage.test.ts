@@ -6,7 +6,7 @@ import type { Message } from "../../../src/protocol/messages.ts";
 import { runIo, type TestDaemon } from "../../support/daemon.ts";
 import { filesBelow, inDatabase } from "../../support/orchestrator.ts";
 import { BOT_TOKEN } from "../../support/telegram/bot-api.ts";
-import { isConnected, telegramOf, telegraphed } from "../../support/telegram/daemon.ts";
+import { echo, isConnected, telegramOf, telegraphed } from "../../support/telegram/daemon.ts";
 import { until } from "../../support/until.ts";
 
 const stateIs = (daemon: TestDaemon, state: string) =>
@@ -113,9 +113,12 @@ describe("Telegram out of reach", () => {
     await owner.sees(new RegExp(`^${words.join("").trim()}$`), 30_000);
     expect(owner.shown()).toHaveLength(1);
   });
+});
 
-  test("a slow server is waited for", async () => {
-    const { api, owner } = await telegraphed();
+// These two run concurrently, because nearly all of their time is spent waiting for half a minute.
+describe.concurrent("what takes half a minute", () => {
+  test("a slow server is waited for", async ({ expect, onTestFinished: atTheEnd }) => {
+    const { api, owner } = await telegraphed(echo, { atTheEnd });
     api.fail("sendMessage", { kind: "slow", ms: 30_000 });
     owner.send("patience");
     await owner.sees(/^You said: patience$/, 40_000);
@@ -123,32 +126,32 @@ describe("Telegram out of reach", () => {
     await owner.sees(/^You said: next$/);
     expect(owner.shown().map(({ text }) => text)).toEqual(["You said: patience", "You said: next"]);
   });
-});
 
-test("a second program on the same token is named, and so is a webhook and a token that is not known", {
-  timeout: 180_000,
-}, async () => {
-  const { api, daemon, owner } = await telegraphed();
-  const other = setInterval(() => {
-    void fetch(`${api.url}/bot${BOT_TOKEN}/getUpdates`, {
-      method: "POST",
-      body: JSON.stringify({ timeout: 1, offset: 0 }),
-      headers: { "content-type": "application/json" },
-    }).catch(() => undefined);
-  }, 300);
-  try {
-    await stateIs(daemon, "conflict");
-    expect((await telegramOf(daemon)).detail).toMatch(/second program polls with the same bot token/);
-  } finally {
-    clearInterval(other);
-  }
-  owner.send("still here?");
-  await owner.sees(/You said: still here\?/, 30_000);
-  api.held.webhook = true;
-  await until("the webhook to be named", async () => /webhook/.test((await telegramOf(daemon)).detail ?? ""), 60_000);
-  await daemon.json("PATCH", "/api/config", { telegramBotToken: "7000000001:AAE-another_token_that_nobody_knows_0000" });
-  await stateIs(daemon, "refused");
-  expect((await telegramOf(daemon)).detail).toMatch(/does not know the bot's token/);
+  test("a second program on the same token is named, and so is a webhook and a token that is not known", {
+    timeout: 180_000,
+  }, async ({ expect, onTestFinished: atTheEnd }) => {
+    const { api, daemon, owner } = await telegraphed(echo, { atTheEnd });
+    const other = setInterval(() => {
+      void fetch(`${api.url}/bot${BOT_TOKEN}/getUpdates`, {
+        method: "POST",
+        body: JSON.stringify({ timeout: 1, offset: 0 }),
+        headers: { "content-type": "application/json" },
+      }).catch(() => undefined);
+    }, 300);
+    try {
+      await stateIs(daemon, "conflict");
+      expect((await telegramOf(daemon)).detail).toMatch(/second program polls with the same bot token/);
+    } finally {
+      clearInterval(other);
+    }
+    owner.send("still here?");
+    await owner.sees(/You said: still here\?/, 30_000);
+    api.held.webhook = true;
+    await until("the webhook to be named", async () => /webhook/.test((await telegramOf(daemon)).detail ?? ""), 60_000);
+    await daemon.json("PATCH", "/api/config", { telegramBotToken: "7000000001:AAE-another_token_that_nobody_knows_0000" });
+    await stateIs(daemon, "refused");
+    expect((await telegramOf(daemon)).detail).toMatch(/does not know the bot's token/);
+  });
 });
 
 test("the token is in no log, error, answer, event or prompt, whatever goes wrong", async () => {

@@ -3,7 +3,7 @@ import type { ModelServer } from "../../../src/engine/rehearsal/server.ts";
 import type { Model } from "../../../src/engine/rehearsal/wire.ts";
 import type { TelegramStatus } from "../../../src/protocol/channels.ts";
 import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../daemon.ts";
-import { temporaryHome } from "../home.ts";
+import { type AtTheEnd, temporaryHome } from "../home.ts";
 import { lastUserText, scriptedModel } from "../model.ts";
 import { until } from "../until.ts";
 import { BOT_TOKEN, type BotApi, startBotApi } from "./bot-api.ts";
@@ -25,6 +25,14 @@ export interface Telegraphed {
   start(): Promise<TestDaemon>;
 }
 
+export interface TelegraphedOptions {
+  config?: Record<string, unknown>;
+  env?: NodeJS.ProcessEnv;
+  api?: BotApi;
+  /** When to clean up: after the test by default. A concurrent test passes its own `onTestFinished`. */
+  atTheEnd?: AtTheEnd;
+}
+
 export const telegramConfig = (api: BotApi) => ({
   telegramEnabled: true,
   telegramBotToken: BOT_TOKEN,
@@ -34,12 +42,12 @@ export const telegramConfig = (api: BotApi) => ({
 /** Starts a daemon whose bot serves one person, on a fake Bot API server. */
 export async function telegraphed(
   model: Model = echo,
-  { config = {}, env = {}, ...given }: { config?: Record<string, unknown>; env?: NodeJS.ProcessEnv; api?: BotApi } = {},
+  { config = {}, env = {}, atTheEnd = onTestFinished, ...given }: TelegraphedOptions = {},
 ): Promise<Telegraphed> {
-  const api = given.api ?? (await startBotApi());
-  const scripted = await scriptedModel(model);
-  const home = temporaryHome({ ...telegramConfig(api), authorizedUserId: OWNER, ...config });
-  const start = () => startDaemonProcess(home, { ...providerEnvironment(scripted.url), ...env }, onTestFinished);
+  const api = given.api ?? (await startBotApi(atTheEnd));
+  const scripted = await scriptedModel(model, undefined, atTheEnd);
+  const home = temporaryHome({ ...telegramConfig(api), authorizedUserId: OWNER, ...config }, atTheEnd);
+  const start = () => startDaemonProcess(home, { ...providerEnvironment(scripted.url), ...env }, atTheEnd);
   const daemon = await start();
   await isConnected(daemon);
   return { api, model: scripted, home, daemon, owner: createPerson(api, OWNER, "Olga"), start };
