@@ -3,8 +3,11 @@ import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { startCluster } from "../../support/dispatch/cluster.ts";
 import { jobOf } from "../../support/dispatch/work.ts";
+import { soon } from "../../support/soon.ts";
 import { until } from "../../support/until.ts";
 
+/** Far less than the ten seconds after which a grant expires that nobody has begun. */
+const AT_ONCE_MS = 1_500;
 const WORKERS = [{ name: "w1" }, { name: "w2" }, { name: "gpu1", labels: ["gpu"] }];
 
 describe("pools", () => {
@@ -49,5 +52,29 @@ describe("pools", () => {
     writeFileSync(`${notes}.go`, "");
     expect(await dispatcher.ended("has")).toMatchObject({ state: "done", attempts: [{ worker: "w1", end: "done" }] });
     await gone;
+  });
+
+  test.each([
+    ["gives back", "before"],
+    ["could have had", "after"],
+  ] as const)("a job that a stopped worker %s is begun by the next worker at once", async (_, submitted) => {
+    const { daemon, worker, notes, untilNoted } = await startCluster(WORKERS);
+    const dispatcher = await daemon();
+    const submit = () => dispatcher.submit(jobOf("one", { notes, untilFile: `${notes}.go` }, { limits: { leaseMs: 60_000 } }));
+    const { child } = await worker("w1", { capacity: 2 });
+    if (submitted === "before") {
+      await submit();
+      await untilNoted("begun one 1 w1");
+    }
+    const gone = once(child, "exit");
+    child.kill("SIGTERM");
+    await gone;
+    if (submitted === "after") await submit();
+    await worker("w2");
+    const since = performance.now();
+    await untilNoted(`begun one ${submitted === "before" ? 2 : 1} w2`);
+    expect(performance.now() - since).toBeLessThan(soon(AT_ONCE_MS));
+    writeFileSync(`${notes}.go`, "");
+    expect(await dispatcher.ended("one")).toMatchObject({ state: "done" });
   });
 });

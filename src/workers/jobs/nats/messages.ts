@@ -42,7 +42,11 @@ const Outcome = z.discriminatedUnion("state", [
 /** What a worker asks, by kind. Every question but "next" is about one lease, which must be the asker's. */
 export const QUESTIONS = {
   /** Asks for the next job and lists the leases that the worker has: other grants never arrived. */
-  next: z.object({ held: z.array(Lease).max(10_000) }),
+  next: z.object({
+    held: z.array(Lease).max(10_000),
+    /** The worker is ending and wants no more jobs: its earlier question is over too. */
+    leaving: z.boolean().optional(),
+  }),
   /** Asks whether the job is still its own. The first beat starts the job. */
   beat: z.object({ lease: Lease }),
   ask: z.object({ lease: Lease, number: z.number().int().positive(), data: Carried }),

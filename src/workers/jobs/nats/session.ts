@@ -47,10 +47,11 @@ function createPolls({ leases, poolsFor }: Pick<SessionDeps, "leases" | "poolsFo
     }
   }
 
-  function next(worker: string, { held }: Asked<"next">): Promise<Lease | undefined> {
+  function next(worker: string, { held, leaving = false }: Asked<"next">): Promise<Lease | undefined> {
     // A worker that asks again has given up its earlier poll.
     for (const old of polls.filter((each) => each.worker === worker)) old.give(undefined);
     leases.dropMissing(worker, held);
+    if (leaving) return Promise.resolve(undefined);
     return new Promise((give) => {
       const poll: Poll = {
         worker,

@@ -30,6 +30,8 @@ export interface WorkerHost {
 /** The daemon answers within three seconds, even if it has no job. */
 const NEXT_MS = 6_000;
 const RETRY_MS = 250;
+/** How long an ending worker waits for the daemon to learn that it takes no more jobs. */
+const LEAVE_MS = 1_000;
 /** Minimum time between two looks, however often the worker is woken. */
 const LOOK_MS = 50;
 
@@ -120,9 +122,12 @@ export function openWorker({ link, capacity, worker, log, onChange = () => undef
       draining = true;
       free.tell();
       clearTimeout(looking);
+      // Sent before any job is given back: the daemon would otherwise grant it to this worker's open question, and to nobody
+      // else until that grant expires.
+      const left = link.ask("next", { held: [...running.keys()], leaving: true }, { timeoutMs: LEAVE_MS });
       for (const held of running.values()) held?.stop.abort("lost");
       if (!nc.isClosed()) waking.unsubscribe();
-      await Promise.all(works);
+      await Promise.all([left, ...works]);
     },
   };
 }
