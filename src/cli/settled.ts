@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DaemonFile } from "../home/daemon-file.ts";
+import type { Paths } from "../home/paths.ts";
 import { ExitCode, UserError } from "../lib/errors.ts";
 import { lockHolder } from "../store/lock.ts";
-import type { Shell } from "./output.ts";
 
 /** How long a daemon may take to start or end, or another command to finish. */
 const PATIENCE_MS = 10_000;
@@ -10,13 +10,21 @@ const PATIENCE_MS = 10_000;
 const QUIET_MS = 1_000;
 const AGAIN_MS = 50;
 
-type Here = Pick<Shell, "paths" | "daemon" | "note">;
+interface DataFolder {
+  paths: Pick<Paths, "home" | "lock">;
+}
+
+interface Settling extends DataFolder {
+  /** The running daemon, if there is one. */
+  daemon(): DaemonFile | undefined;
+  note(text: string): void;
+}
 
 /** Whether a process holds the data folder: a daemon, a worker, or a command at work. */
-export const isHeld = ({ paths }: Pick<Shell, "paths">): boolean => lockHolder(paths.lock) !== undefined;
+export const isHeld = ({ paths }: DataFolder): boolean => lockHolder(paths.lock) !== undefined;
 
 /** The running daemon, after waiting for one that is starting or ending. */
-export async function settledDaemon(shell: Here): Promise<DaemonFile | undefined> {
+export async function settledDaemon(shell: Settling): Promise<DaemonFile | undefined> {
   const began = performance.now();
   let isTold = false;
   for (;;) {
@@ -35,7 +43,7 @@ export async function settledDaemon(shell: Here): Promise<DaemonFile | undefined
 }
 
 /** The error when a process holds the data folder without serving. */
-export function occupied({ paths }: Pick<Shell, "paths">): UserError {
+export function occupied({ paths }: DataFolder): UserError {
   const pid = lockHolder(paths.lock)?.pid;
   return new UserError(
     `A process${pid ? ` (pid ${pid})` : ""} holds ${paths.home} and does not serve: a daemon that is still starting or cannot end, a worker, or another command at work. Try again in a moment, see "io logs", or end it yourself.`,
