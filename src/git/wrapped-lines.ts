@@ -15,7 +15,7 @@ const GROUP =
   /^\s{0,200}(?:export\s{1,5})?(?:(?:RSpec\.)?(?:describe|context|suite|feature|group)\b|(?:(?:public|final|internal|sealed|static|@\w{1,40})\s{1,5}){0,4}(?:class|module|namespace|mod|object|struct|impl|extension|defmodule)\b)/;
 /** Starts a test or another function body. */
 const BEGINS =
-  /\b(?:def|defp|func|function|fn|fun|class|it|test|specify|describe|context|suite|scenario|void|public|TEST\w{0,20}|(?:before|after)\w{0,10}|setup|teardown)\b|=>|@test\b/;
+  /\b(?:def|defp|func|function|fn|fun|class|it|test|specify|describe|context|suite|scenario|void|public|TEST\w{0,20}|(?:before|after)\w{0,10}|setup|teardown)\b|=>|@test\b|(?:[({]|\)|\bdo)\s{0,5}$/;
 const CONTROL_FLOW = /^[\s}]{0,200}(?:if|unless|while|for|try|else|elif|elsif|switch|case|match|begin|with)\b/;
 
 /** Whether added lines put existing lines into a block other than a test group. */

@@ -3,13 +3,15 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { findWeakenedTests } from "../../src/git/weakened-tests.ts";
 import { git, makeProject } from "../support/swarm/index.ts";
+import { ADDITIONS } from "../support/weakenings/additions.ts";
 import type { Case, Files } from "../support/weakenings/cases.ts";
 import { COMPILED } from "../support/weakenings/compiled.ts";
+import { PLACES } from "../support/weakenings/places.ts";
 import { RUBY } from "../support/weakenings/ruby.ts";
 import { SCRIPTS } from "../support/weakenings/scripts.ts";
 import { SETTINGS } from "../support/weakenings/settings.ts";
 
-const cases: readonly Case[] = [...SCRIPTS, ...COMPILED, ...RUBY, ...SETTINGS];
+const cases: readonly Case[] = [...SCRIPTS, ...COMPILED, ...RUBY, ...SETTINGS, ...ADDITIONS, ...PLACES];
 
 /** The findings in each case. All cases are folders of one repository, which is compared folder by folder. */
 function judge(): Map<string, string[]> {
@@ -23,10 +25,10 @@ function judge(): Map<string, string[]> {
     }
   };
   cases.forEach(({ before }, index) => void put(before, index));
-  git(project, "add", "-A");
+  git(project, "add", "-A", "-f");
   git(project, "commit", "-q", "-m", "before");
   cases.forEach(({ after }, index) => void put(after, index));
-  git(project, "add", "-A");
+  git(project, "add", "-A", "-f");
   return new Map(
     cases.map(({ name }, index) => [
       name,

@@ -173,6 +173,17 @@ test("a change that is too large to be read whole is not taken for a harmless on
   expect(found).toContainEqual({ path: ".", what: "the change is too large for its tests to be looked at" });
 });
 
+test("Rust's tests beside the code are known, whatever the project has git name above a change", async () => {
+  const steps = "        step();\n".repeat(12);
+  const path = "src/long.rs";
+  const text = `#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {\n${steps}        assert_eq!(add(1, 2), 3);\n    }\n}\n`;
+  const project = makeProject({ ".gitattributes": "*.rs diff=rust\n", [path]: text });
+  writeFileSync(join(project, path), text.replace("assert_eq!(add(1, 2), 3)", "assert!(true)"));
+  git(project, "add", "-A");
+  const found = await weakenedBetween(testGit(), project, "HEAD", git(project, "write-tree"));
+  expect(found).toEqual([{ path, what: "1 assertion was changed" }]);
+});
+
 test("new tests, moved tests and changes of other files are not", () => {
   const ts = "test/greet.test.ts";
   expect(found({ [ts]: `${of(ts)}test("more", () => {\n  expect(2).toBe(2);\n});\n` })).toEqual([]);
