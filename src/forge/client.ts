@@ -195,25 +195,31 @@ async function readTail(first: URL, own: Record<string, string>, signal: AbortSi
 /** A JSON client for one forge. */
 export function createForgeClient(deps: ForgeClientDeps) {
   const { host, addressOf, isOurs, read, send, tail } = createRequests(deps);
+
+  /** Reads all pages that the forge links to, up to `MOST_PAGES`. */
+  async function pages<T>(schema: z.ZodType<T>, path: string, query: Query = {}, pageName = "per_page"): Promise<T[]> {
+    const all: T[] = [];
+    let url: URL | undefined = addressOf(path, { [pageName]: PAGE, ...query });
+    for (let page = 0; url !== undefined && page < MOST_PAGES; page += 1) {
+      const answer: Answer = await read(url);
+      all.push(parsed(schema, answer.text, host));
+      const next: string | undefined = /<([^<>]{1,2000})>;\s{0,3}rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
+      url = next === undefined ? undefined : new URL(next, url);
+      if (url !== undefined && !isOurs(url)) url = undefined;
+    }
+    return all;
+  }
+
   return {
+    pages,
     host,
     tail,
     async get<T>(schema: z.ZodType<T>, path: string, query?: Query): Promise<T> {
       return parsed(schema, (await read(addressOf(path, query))).text, host);
     },
-    /** Reads all pages of a list, up to `MOST_PAGES`. */
-    async list<T>(schema: z.ZodType<T>, path: string, query: Query = {}, pageName = "per_page"): Promise<T[]> {
-      const all: T[] = [];
-      let url: URL | undefined = addressOf(path, { [pageName]: PAGE, ...query });
-      for (let page = 0; url !== undefined && page < MOST_PAGES; page += 1) {
-        const answer: Answer = await read(url);
-        // Gitea returns null for an empty list.
-        all.push(...(parsed(schema.array().nullable(), answer.text, host) ?? []));
-        const next: string | undefined = /<([^<>]{1,2000})>;\s{0,3}rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
-        url = next === undefined ? undefined : new URL(next, url);
-        if (url !== undefined && !isOurs(url)) url = undefined;
-      }
-      return all;
+    async list<T>(schema: z.ZodType<T>, path: string, query?: Query, pageName?: string): Promise<T[]> {
+      // Gitea returns null for an empty list.
+      return (await pages(schema.array().nullable(), path, query, pageName)).flatMap((page) => page ?? []);
     },
     async send<T>(schema: z.ZodType<T>, method: "POST" | "PATCH" | "PUT", path: string, body: unknown): Promise<T> {
       return parsed(schema, (await send(method, path, body)).text, host);

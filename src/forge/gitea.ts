@@ -54,7 +54,10 @@ const PullShape = z.object({
   base: z.object({ ref: z.string() }),
   labels: Labels,
 });
-const ReviewShape = z.object({ id, body: text, user: User, state: z.string(), commit_id: text, submitted_at: text });
+const ReviewShape = z.object({
+  ...{ id, body: text, user: User, state: z.string(), commit_id: text, submitted_at: text },
+  dismissed: z.boolean().nullish(),
+});
 const ThreadShape = CommentShape.extend({
   path: z.string(),
   position: z.number().nullish(),
@@ -68,9 +71,14 @@ const TimelineShape = z.object({
   created_at: z.string(),
   label: z.object({ name: z.string() }).nullish(),
 });
-const Statuses = z.object({
-  statuses: listOf(z.object({ id, context: z.string(), status: z.string(), description: text, target_url: text })),
-});
+/** Some versions answer with nothing at all if a commit has no statuses. */
+const Statuses = z
+  .object({ statuses: listOf(z.object({ id, context: z.string(), status: z.string(), description: text, target_url: text })) })
+  .nullish()
+  .transform((page) => page?.statuses ?? []);
+/** A page of statuses with fewer than this is the last one: no server is set up to return so few. */
+const LEAST_PAGE = 10;
+const MOST_STATUS_PAGES = 20;
 
 /** Gitea and Forgejo mark a draft by this prefix of its title. */
 const DRAFT = "WIP: ";
@@ -109,7 +117,11 @@ export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
         const { permission } = await client.get(z.object({ permission: z.string() }), path);
         return permissionNamed(permission);
       } catch (error) {
-        if (error instanceof ForgeError && error.kind === "missing") return "none";
+        if (error instanceof ForgeError && error.kind === "missing") {
+          // Gitea says the same of a repository that the token may no longer see. Then this fails too.
+          await client.get(RepositoryShape, at);
+          return "none";
+        }
         if (error instanceof ForgeError && error.kind === "forbidden")
           return (await mayWrite(client, repo, login)) ? "write" : "none";
         throw error;
@@ -157,13 +169,15 @@ export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
         .filter(({ state }) => state !== "REQUEST_REVIEW")
         .map((each) => ({
           ...{ id: each.id, body: each.body ?? "", author: each.user?.login ?? "", commit: each.commit_id ?? "" },
-          verdict: VERDICTS[each.state] ?? "commented",
+          verdict: each.dismissed ? "dismissed" : (VERDICTS[each.state] ?? "commented"),
           at: each.submitted_at ?? "",
         }));
     },
     async threads(number) {
-      const reviews = await list(z.object({ id, comments_count: z.number().nullish() }), `${at}/pulls/${number}/reviews`);
-      const commented = reviews.filter((review) => review.comments_count !== 0);
+      const Reviewed = z.object({ id, state: text, comments_count: z.number().nullish() });
+      const reviews = await list(Reviewed, `${at}/pulls/${number}/reviews`);
+      // A pending review is shown to its author alone, whose token IO may use: it is not yet said.
+      const commented = reviews.filter((review) => review.comments_count !== 0 && review.state !== "PENDING");
       const found = await Promise.all(
         commented.map((review) => client.get(listOf(ThreadShape), `${at}/pulls/${number}/reviews/${review.id}/comments`)),
       );
@@ -172,6 +186,7 @@ export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
           ...commentOf(each),
           path: each.path,
           line: each.position || each.original_position || null,
+          isOnRemoved: !each.position && Boolean(each.original_position),
           replyTo: null,
         }),
       );
@@ -180,26 +195,36 @@ export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
      * Gitea groups comments on the same line into one thread. A comment without a line is answered below the pull request
      * instead.
      */
-    async reply(number, { path, line, url }, body) {
+    async reply(number, { path, line, isOnRemoved, url }, body) {
       if (line === null) {
         await client.send(z.unknown(), "POST", `${at}/issues/${number}/comments`, { body: `${url}\n\n${body}` });
         return;
       }
-      const comments = [{ path, body, new_position: line }];
+      const comments = [{ path, body, [isOnRemoved ? "old_position" : "new_position"]: line }];
       await client.send(z.unknown(), "POST", `${at}/pulls/${number}/reviews`, { event: "COMMENT", body: "", comments });
     },
-    async checks(commit) {
-      const { statuses } = await client.get(Statuses, `${at}/commits/${encodeURIComponent(commit)}/status`);
-      return statuses.map(
-        (status): Check => ({
-          ...{ id: status.id, name: status.context, url: status.target_url ?? null, hasLog: false },
-          state: status.status === "pending" ? "running" : FAILED.includes(status.status) ? "failed" : "passed",
-          summary: status.description ?? status.status,
-        }),
-      );
-    },
+    checks: (commit) => checksOf(client, `${at}/commits/${encodeURIComponent(commit)}/status`),
     log: async ({ summary }) => summary,
   };
+}
+
+/** The statuses of a commit. */
+async function checksOf(client: ForgeClient, path: string): Promise<Check[]> {
+  const statuses = new Map<string, z.infer<typeof Statuses>[number]>();
+  // Gitea returns one page at a time and does not link to the next.
+  for (let page = 1; page <= MOST_STATUS_PAGES; page += 1) {
+    const found = await client.get(Statuses, path, { limit: 50, page });
+    const known = statuses.size;
+    for (const each of found) statuses.set(each.id, each);
+    if (found.length < LEAST_PAGE || statuses.size === known) break;
+  }
+  return [...statuses.values()].map(
+    (status): Check => ({
+      ...{ id: status.id, name: status.context, url: status.target_url ?? null, hasLog: false },
+      state: status.status === "pending" ? "running" : FAILED.includes(status.status) ? "failed" : "passed",
+      summary: status.description ?? status.status,
+    }),
+  );
 }
 
 /**

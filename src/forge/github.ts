@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { createForgeClient, ForgeError } from "./client.ts";
+import { createForgeClient, type ForgeClient, ForgeError } from "./client.ts";
 import type { Check, Comment, Forge, Issue, Permission, Pull, Review, ThreadComment } from "./port.ts";
 
 export interface ForgeDeps {
@@ -71,6 +71,7 @@ const ReviewShape = z.object({
 const ThreadShape = CommentShape.extend({
   path: z.string(),
   line: z.number().nullish(),
+  side: text,
   original_line: z.number().nullish(),
   in_reply_to_id: id.nullish(),
 });
@@ -139,8 +140,10 @@ export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge 
         const { permission } = await client.get(z.object({ permission: z.string() }), path);
         return permissionNamed(permission);
       } catch (error) {
-        if (error instanceof ForgeError && error.kind === "missing") return "none";
-        throw error;
+        if (!(error instanceof ForgeError) || error.kind !== "missing") throw error;
+        // GitHub says the same of a repository that the token may no longer see. Then this fails too.
+        await client.get(RepositoryShape, at);
+        return "none";
       }
     },
     issue: async (number) => issueOf(await client.get(IssueShape, `${at}/issues/${number}`)),
@@ -190,6 +193,7 @@ export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge 
           ...commentOf(each),
           path: each.path,
           line: each.line ?? each.original_line ?? null,
+          isOnRemoved: each.side === "LEFT",
           replyTo: each.in_reply_to_id ?? null,
         }),
       );
@@ -198,34 +202,38 @@ export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge 
       // GitHub accepts replies only to the first comment of a thread.
       await client.send(z.unknown(), "POST", `${at}/pulls/${number}/comments/${replyTo ?? comment}/replies`, { body });
     },
-    async checks(commit) {
-      const of = `${at}/commits/${encodeURIComponent(commit)}`;
-      const [{ check_runs: runs }, { statuses }] = await Promise.all([
-        client.get(CheckRuns, `${of}/check-runs`, { filter: "latest", per_page: 100 }).catch(ifMissing({ check_runs: [] })),
-        client.get(Statuses, `${of}/status`, { per_page: 100 }).catch(ifMissing({ statuses: [] })),
-      ]);
-      return [
-        ...runs.map((run): Check => {
-          const ended = CONCLUSIONS[run.conclusion ?? ""] ?? "undecided";
-          return {
-            ...{ id: run.id, name: run.name, url: run.html_url ?? null, hasLog: mayHaveLog(run.app?.slug) },
-            // A waiting check runs only after a person starts it.
-            state: run.status === "completed" ? ended : run.status === "waiting" ? "undecided" : "running",
-            summary: [run.conclusion, run.output?.title, run.output?.summary].filter(Boolean).join(": "),
-          };
-        }),
-        ...statuses.map(
-          (status): Check => ({
-            ...{ id: `status-${status.id}`, name: status.context, url: status.target_url ?? null, hasLog: false },
-            state: status.state === "pending" ? "running" : status.state === "success" ? "passed" : "failed",
-            summary: status.description ?? status.state,
-          }),
-        ),
-      ];
-    },
+    checks: (commit) => checksOf(client, `${at}/commits/${encodeURIComponent(commit)}`),
     log: async ({ id: job, hasLog, summary }) =>
       hasLog ? client.tail(`${at}/actions/jobs/${encodeURIComponent(job)}/logs`) : summary,
   };
+}
+
+/** The checks of a commit, and the statuses that other services gave it. */
+async function checksOf(client: ForgeClient, of: string): Promise<Check[]> {
+  const [ofRuns, ofStatuses] = await Promise.all([
+    client.pages(CheckRuns, `${of}/check-runs`, { filter: "latest" }).catch(ifMissing([])),
+    client.pages(Statuses, `${of}/status`).catch(ifMissing([])),
+  ]);
+  const runs = ofRuns.flatMap(({ check_runs }) => check_runs);
+  const statuses = ofStatuses.flatMap((page) => page.statuses);
+  return [
+    ...runs.map((run): Check => {
+      const ended = CONCLUSIONS[run.conclusion ?? ""] ?? "undecided";
+      return {
+        ...{ id: run.id, name: run.name, url: run.html_url ?? null, hasLog: mayHaveLog(run.app?.slug) },
+        // A waiting check runs only after a person starts it.
+        state: run.status === "completed" ? ended : run.status === "waiting" ? "undecided" : "running",
+        summary: [run.conclusion, run.output?.title, run.output?.summary].filter(Boolean).join(": "),
+      };
+    }),
+    ...statuses.map(
+      (status): Check => ({
+        ...{ id: `status-${status.id}`, name: status.context, url: status.target_url ?? null, hasLog: false },
+        state: status.state === "pending" ? "running" : status.state === "success" ? "passed" : "failed",
+        summary: status.description ?? status.state,
+      }),
+    ),
+  ];
 }
 
 /** The API itself reports `maintain` as `write`, and `triage` as `read`. */

@@ -166,9 +166,9 @@ export async function lookAtPull(deps: LookDeps, row: PullRow, canWrite: CanWrit
     ...reviews
       .filter(({ verdict }) => verdict === "changes requested" || verdict === "commented")
       .map(({ id, body, author, at }) => ({ kind: "review" as const, externalId: id, by: author, detail: { text: body }, at })),
-    ...threads.map(({ id, body, author, path, line, replyTo, url, updatedAt: at }) => ({
+    ...threads.map(({ id, body, author, path, line, isOnRemoved, replyTo, url, updatedAt: at }) => ({
       ...{ kind: "thread" as const, externalId: id, by: author, at },
-      detail: { text: body, path, line, replyTo, url },
+      detail: { text: body, path, line: isOnRemoved ? null : line, replyTo, url },
     })),
     ...comments.map(({ id, body, author, url, updatedAt: at }) => ({
       ...{ kind: "comment" as const, externalId: id, by: author, at },

@@ -75,6 +75,8 @@ export interface Review {
 export interface ThreadComment extends Comment {
   path: string;
   line: number | null;
+  /** Whether the line is one that the pull request removes, so that its commit does not have it. */
+  isOnRemoved: boolean;
   /** The ID of the comment that this one answers, if the forge says so. */
   replyTo: string | null;
 }

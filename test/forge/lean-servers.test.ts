@@ -50,11 +50,11 @@ const pull: Pull = {
   head: { branch: "io/work", repo: "acme/a", commit: "abc" },
 };
 
-function look(forge: Partial<Forge>) {
+function look(forge: Partial<Forge>, watch: Partial<LookDeps["watch"]> = {}) {
   const seen: string[] = [];
   const memory = newMemory();
   const deps: LookDeps = {
-    watch: { since: null, label: "io", mention: null, reviews: true },
+    watch: { since: null, label: "io", mention: null, reviews: true, ...watch },
     forge: {
       ...{ changedSince: async () => [issue], permissionOf: async () => "write", checks: async () => [] },
       ...{ reviews: async () => [], threads: async () => [], comments: async () => [], pull: async () => pull },
@@ -102,4 +102,26 @@ test("an issue whose events could not be read is looked at again until they can"
   for (let times = 0; times < 3; times += 1) await expect(again()).rejects.toThrow("cut");
   await again();
   expect(seen).toEqual(["label 3"]);
+});
+
+test("what happens in the second of an earlier change is seen, and the next look begins before that second", async () => {
+  let texts = ["@io-bot first"];
+  let asked = 0;
+  const comments = async () => {
+    asked += 1;
+    return texts.map((body, index) => ({
+      ...{ id: String(index), body, author: "mona" },
+      url: "",
+      createdAt: "",
+      updatedAt: "",
+    }));
+  };
+  const { seen, again } = look({ comments, pull: async () => ({ ...pull, state: "closed" }) }, { mention: "@io-bot" });
+  expect((await again()).since).toBe("2026-01-02T03:03:05Z");
+  texts = [...texts, "@io-bot second"];
+  await again();
+  expect(seen).toEqual(["mention 0", "mention 0", "mention 1"]);
+  // After that it is not read again until it changes.
+  await again();
+  expect(asked).toBe(2);
 });
