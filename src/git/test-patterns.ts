@@ -88,11 +88,14 @@ export const SKIPPED_BY_CALL = anyOf(
   /\bAssumptions\.abort\(|\b(?:TestAborted|Skip|AssumptionViolated)Exception\b|\bpytest\.skip\.Exception\b|\bSkipZigTest\b/,
   // By a mark.
   /@DoNotDiscover\b|^\s{0,200}@(?:wip|ignore|pending|manual|disabled)\b|\brobot:skip\b|\[<(?:Ignore|Explicit)\b|\$TODO\s{0,5}=|^\s{0,200}#_\s{0,5}$|@ts-nocheck\b/,
-  /^\s{0,200}\/\/[/!]\s{0,5}```\s{0,5}(?:rust,\s{0,3})?(?:ignore|no_run|compile_fail|text|should_panic)\b/,
   // By what chooses the tests.
   /\b(?:undef|remove)_method\b|\bfilter_run(?:_(?:in|ex)cluding)?\b|\bExUnit\.(?:start|configure)\(.{0,300}\b(?:exclude|include|only)\b/,
   /\bpytest_(?:sessionfinish|cmdline_(?:main|parse)|report_teststatus|itemcollected|collect_\w{1,20}|make_\w{1,20}|deselected|pyfunc_call|load_initial_conftests)\b/,
 );
+/** The start of a tested example in Rust's documentation, and of one that is not run or not tested. */
+export const EXAMPLE = /^\s{0,200}\/\/[/!]\s{0,5}```\s{0,5}(?:rust)?\s{0,5}$/;
+export const IDLE_EXAMPLE =
+  /^\s{0,200}\/\/[/!]\s{0,5}```\s{0,5}(?:rust,\s{0,3})?(?:ignore|no_run|compile_fail|text|should_panic)\b/;
 /** A retried or flaky test. */
 export const REPEATED =
   /\bretryTimes\s{0,5}\(|\bflaky\b|\breruns\s{0,5}=|\bretr(?:y|ies)\s{0,5}[:(=]\s{0,5}\d|@(?:Flaky|Retry\w{0,20}|RepeatedIfExceptionsTest)\b/i;
@@ -113,7 +116,7 @@ export const MOCKED = /\b(?:vi|jest)\.(?:doMock|mock|setMock|unstable_mockModule
 export const ENDS_EARLY =
   /^\s{0,200}(?:(?:if|unless|case)\b.{0,300}?[\s):{;&])?(?:return\b(?:\s{1,5}(?:true|false|null|undefined|None|nil|0|1|void 0|Ok\(\(\)\)|Promise\.resolve\(\)|(?:unittest|pytest|t|this)\.[sS]kip.{0,200}))?|(?:process\.|sys\.|os\._?|System\.|std::process::|Environment\.|Deno\.|std::)?[eE]xit(?:\(0?\)|\s{1,5}0)|quit\(\)|raise SystemExit)\s{0,5}(?:;|\bif\b.{0,200}|\bunless\b.{0,200})?\s{0,5}\}?\s{0,5}$/;
 /** Returns a value, which ends a test that has more lines. */
-export const RETURNS = /^\s{0,200}(?:(?:if|unless)\b.{0,300}?[\s)])?(?:await\s[^;]{1,100};\s{0,5})?return\b/;
+export const RETURNS = /^\s{0,200}(?:await\s[^;]{1,100};\s{0,5})?return\b/;
 /** Ends the program that runs the tests, or says that it succeeded. */
 export const ENDS_PROGRAM =
   /\bprocess\.(?:exit|reallyExit)\(0?\)|\bprocess\.exitCode\s{0,5}=(?!=)|\b_exit\(0\)|\bat_?exit\b|\bexitstatus\s{0,5}=(?!=)|^\s{0,200}(?:exit|die)(?:!|\(\))?(?:\s{1,5}0)?\s{0,5};?\s{0,5}$|\bos\.Exit\(0\)|\bSystem\.exit\(0\)|\bprocess::exit\(0\)|\bEnvironment\.Exit\(0\)|\bDeno\.exit\(0?\)/;

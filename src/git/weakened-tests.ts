@@ -91,7 +91,7 @@ function weakeningsOfTests(file: FileChange, addedElsewhere: AddedElsewhere): st
   if (fewer > 0) found.push(`${fewer} fewer assertion${fewer === 1 ? "" : "s"}`);
   else if (loosened > 0) found.push(`${loosened} assertion${loosened === 1 ? " was" : "s were"} changed`);
   else if (count(removed, known.VALUE) > 0) found.push("an expected value was changed");
-  if (endsEarly(blocks)) found.push("a test ends early");
+  if (endsEarly(blocks, known.NAMED_AS_TEST.test(path))) found.push("a test ends early");
   if (blocks.some(rescues)) found.push("what a test throws is caught");
   if (blocks.some((block) => wrapsLines(block, path))) found.push("tests were put into something that may not run them");
   if (found.length === 0 && changed > 0) found.push(`${changed} line${changed === 1 ? "" : "s"} of existing tests changed`);
@@ -115,12 +115,14 @@ function weakeningsOfInlineTests(file: FileChange, elsewhere: ReadonlySet<string
       known.INLINE_ASSERTION,
     );
   if (asserted > 0) return [`${asserted} assertion${asserted === 1 ? " was" : "s were"} changed`];
+  if (file.blocks.some((block) => count(block.removed, known.EXAMPLE) > 0 && adds(block, known.IDLE_EXAMPLE)))
+    return ["an example of the documentation is no longer tested"];
   const conditions = (lines: readonly string[]) => lines.filter((line) => /#!?\[cfg\(/.test(line)).join("\n");
   if (conditions(removed) !== "" && conditions(added) !== conditions(removed)) return ["when the tests are built was changed"];
   if (among.some((block) => block.removed.length === 0 && wrapsLines(block, file.path)))
     return ["tests were put into something that may not run them"];
   if (adds({ added, removed }, known.REPLACED)) return ["what tests are written with was replaced"];
-  if (endsEarly(among)) return ["a test ends early"];
+  if (endsEarly(among, true)) return ["a test ends early"];
   const changed = changedLines({ added, removed }, countEach(file.added));
   return changed > 0 ? [`${changed} line${changed === 1 ? "" : "s"} of existing tests changed`] : [];
 }
@@ -138,10 +140,10 @@ function changedLines({ added, removed }: Pick<FileChange, "added" | "removed">,
   return gone.length + Math.max(0, imports);
 }
 
-/** Whether an added line ends an existing test early. */
-function endsEarly(blocks: readonly Block[]): boolean {
+/** Whether an added line ends an existing test early. Only in a file of tests may any returned value do so. */
+function endsEarly(blocks: readonly Block[], hasOnlyTests: boolean): boolean {
   const isEnd = (line: string, { removed }: Block) =>
-    known.ENDS_EARLY.test(line) || (removed.length === 0 && known.RETURNS.test(line));
+    known.ENDS_EARLY.test(line) || (hasOnlyTests && removed.length === 0 && known.RETURNS.test(line));
   const all = (side: "added" | "removed") => blocks.flatMap((block) => block[side].filter((line) => isEnd(line, block))).length;
   if (all("added") <= all("removed")) return false;
   return blocks.some((block) => block.added.some((line, index) => isEnd(line, block) && !isInNewCode(block, index)));

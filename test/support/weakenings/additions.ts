@@ -184,6 +184,12 @@ weakens(
   r("/// assert_eq!(add(1, 2), 3);\n", ""),
 );
 leaves(
+  "rs new example that is not run",
+  "src/lib.rs",
+  "/// Adds.\npub fn add() {}\n",
+  r("/// Adds.\n", "/// Adds.\n/// ```no_run\n/// serve();\n/// ```\n"),
+);
+leaves(
   "rs new inline test",
   "src/lib.rs",
   RS,

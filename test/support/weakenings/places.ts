@@ -18,6 +18,7 @@ for (const [name, from, to, text] of [
   ["py hidden", "tests/test_add.py", "tests/.old/test_add.py", PY],
   ["py in build", "tests/test_add.py", "build/test_add.py", PY],
   ["rs deeper", "tests/add.rs", "tests/old/add.rs", RS],
+  ["js out of the folder", "test/add.js", "src/add.js", JS],
   ["js archived", "test/add.test.js", "test/__fixtures__/add.test.js", JS],
 ] as const)
   weakensFiles(`moved: ${name}`, { [from]: text }, { [from]: null, [to]: text });
@@ -115,7 +116,7 @@ for (const [path, before, after] of [
   ["scripts/test.sh", "set -e\nnpm test\n", 'set -e\nif [ -n "$CI" ]; then exit 0; fi\nnpm test\n'],
 ] as const)
   weakensFiles(`in ${path}: ${before} to ${after}`, { [path]: before }, { [path]: after });
-weakensFiles("a Makefile in front of the other", { Makefile: "test:\n\tnpm test\n" }, { GNUmakefile: "test:\n\t@echo ok\n" });
+weakensFiles("a Makefile in front of the other", { Makefile: "test:\n\tnpm test\n" }, { GNUmakefile: "test:\n\tnode one.js\n" });
 for (const [path, before, after] of [
   ["Makefile", "build:\n\tcc a.c\n", "SHELL := /bin/bash\n\nbuild:\n\tcc a.c\n"],
   ["scripts/install.sh", "set -e\ncp a b\n", "set -e\ncp a b\ncp c d\n"],
