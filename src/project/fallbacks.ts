@@ -2,14 +2,10 @@ import { join, relative } from "node:path";
 import { isExecutable } from "../lib/is-executable.ts";
 import { isFolder } from "../lib/is-folder.ts";
 import { isWithin } from "../lib/within.ts";
+import { type ManagerPlace as CommandPlace, refusalOf } from "./package-manager.ts";
 import { isOnPath } from "./prepare.ts";
 
-export interface CommandPlace {
-  /** The top of the tree, and the folder that the command runs in. */
-  top: string;
-  cwd: string;
-  env: NodeJS.ProcessEnv;
-}
+export type { CommandPlace };
 
 export interface Fallback {
   command: string;
@@ -31,7 +27,7 @@ const BARE_SCRIPTS = /^(?:pnpm|yarn) (?:test|lint|build|typecheck|check)$/;
 /** The folders that hold Python environments in most projects. */
 const ENVIRONMENTS = [".venv", "venv"];
 
-/** Replaces a missing tool with what is installed; undefined if the command needs no change. */
+/** Replaces a tool that is missing, or refuses the project, with what is installed; undefined if the command needs no change. */
 export function withoutTool(command: string, at: CommandPlace): Fallback | undefined {
   const parts = command.split(" && ").map((part) => ({ part, fallback: ofPart(part.trim(), at) }));
   const whys = parts.flatMap(({ fallback }) => fallback?.why ?? []);
@@ -42,15 +38,18 @@ export function withoutTool(command: string, at: CommandPlace): Fallback | undef
 
 function ofPart(part: string, at: CommandPlace): Fallback | undefined {
   const [tool = "", second = ""] = part.split(/\s+/, 2);
-  if (tool === "" || tool.includes("/") || isOnPath(tool, at.env)) return undefined;
+  if (tool === "" || tool.includes("/")) return undefined;
+  const refusal = refusalOf(tool, at);
+  if (refusal === undefined && isOnPath(tool, at.env)) return undefined;
+  const without = refusal ?? `${tool} is not here`;
   const [one, two] = [tool, `${tool} ${second}`];
   if (PYTHON.test(one) || PYTHON.test(two)) return inEnvironment(tool, after(part, PYTHON.test(one) ? 1 : 2), at);
-  if (PACKAGES.test(one) || PACKAGES.test(two)) return fromPackages(tool, after(part, PACKAGES.test(one) ? 1 : 2), at);
+  if (PACKAGES.test(one) || PACKAGES.test(two)) return fromPackages(without, after(part, PACKAGES.test(one) ? 1 : 2), at);
   const script = SCRIPTS.test(two) ? after(part, 2) : BARE_SCRIPTS.test(two) ? after(part, 1) : undefined;
   if (script === undefined || !isOnPath("npm", at.env) || nearest("node_modules", at) === undefined) return undefined;
   const { program: name, rest } = split(script);
   const args = rest === "" || /^--(?:\s|$)/.test(rest) ? rest : `-- ${rest}`;
-  return name === "" ? undefined : { command: `npm run ${name} ${args}`.trim(), why: `${tool} is not here; ran with npm` };
+  return name === "" ? undefined : { command: `npm run ${name} ${args}`.trim(), why: `${without}; ran with npm` };
 }
 
 function inEnvironment(tool: string, text: string, at: CommandPlace): Fallback | undefined {
@@ -65,11 +64,11 @@ function inEnvironment(tool: string, text: string, at: CommandPlace): Fallback |
   return isExecutable(join(venv, "bin", program)) ? is(`${bin}/${program}`) : undefined;
 }
 
-function fromPackages(tool: string, text: string, at: CommandPlace): Fallback | undefined {
+function fromPackages(without: string, text: string, at: CommandPlace): Fallback | undefined {
   const { program, rest } = split(text);
   const found = /^[\w.-]+$/.test(program) ? nearest(join("node_modules", ".bin", program), at, isExecutable) : undefined;
   if (found === undefined) return undefined;
-  return { command: `${relative(at.cwd, found)} ${rest}`.trim(), why: `${tool} is not here; ran with node_modules` };
+  return { command: `${relative(at.cwd, found)} ${rest}`.trim(), why: `${without}; ran with node_modules` };
 }
 
 /** The Python environment beside a folder, or above it in the tree. */

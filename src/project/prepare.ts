@@ -21,6 +21,7 @@ import { type ExecResult, exec, notStarted } from "../process/exec.ts";
 import { removeTree } from "../process/remove-tree.ts";
 import type { SandboxProfile, Wrap } from "../process/sandbox.ts";
 import { type Install, inputsOf, isLoose, shellCommandOf } from "./installs.ts";
+import { inAskedVersion, refusalOf, withInstalledPnpm } from "./package-manager.ts";
 import { lineThatTells, whyCouldNotRun } from "./reports/could-not-run.ts";
 
 export interface PreparerDeps {
@@ -59,6 +60,8 @@ export interface Prepared {
   made: string[];
   /** How the last command ended. */
   result: ExecResult;
+  /** The command in the version that the project asks for, if that is not the installed one. */
+  inAskedVersion?: string | undefined;
 }
 
 const DEADLINE_MS = 15 * 60_000;
@@ -123,11 +126,19 @@ export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLIN
     const theirs: NodeJS.ProcessEnv = { ...projectEnvironment(env, redactor), ...UNATTENDED, ...install.env };
     // With it, tools leave out what only developers need, such as test runners.
     delete theirs.NODE_ENV;
+    const isDone = ({ ending, code }: ExecResult) => ending === "exited" && code === 0;
     let result = notStarted("");
     for (const command of install.commands) {
-      const [program, ...args] = await wrap(runnable(command, env, cwd) ?? [...command], cwd, { ...profile, network: true });
-      result = await exec(program, args, { cwd, env: theirs, deadlineMs, signal, maxOutput: MAX_OUTPUT });
-      if (result.ending !== "exited" || result.code !== 0) break;
+      const words = runnable(command, env, { top, cwd }) ?? [...command];
+      const start = async (more?: NodeJS.ProcessEnv) => {
+        const [program, ...args] = await wrap(words, cwd, { ...profile, network: true });
+        return exec(program, args, { cwd, env: { ...theirs, ...more }, deadlineMs, signal, maxOutput: MAX_OUTPUT });
+      };
+      result = await start();
+      // pnpm downloads the version that the project asks for; if it cannot, its own may do.
+      const installed = command[0] === "pnpm" && !isDone(result) ? withInstalledPnpm({ top, cwd, env }) : undefined;
+      if (installed && !signal.aborted) result = await start(installed.env);
+      if (!isDone(result)) break;
     }
     return { ...result, output: redactor.clean(result.output) };
   }
@@ -192,7 +203,8 @@ export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLIN
       return { install, state: "kept", made: names, result: { ...notStarted(""), code: 0, ending: "exited" } };
     }
     const [program] = install.commands[0]!;
-    if (!runnable(install.commands[0]!, at.env, join(top, install.folder)))
+    const place = { top, cwd: join(top, install.folder), env: at.env };
+    if (!runnable(install.commands[0]!, at.env, place))
       return { install, state: "missing program", made: [], result: notStarted(`${program}: not found`) };
     const committed = committedIn(top, install, before);
     const replaced = at.replace
@@ -216,7 +228,9 @@ export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLIN
     for (const name of made) await removeTree(join(realOf(top), name));
     await replaced?.moveBack();
     await bring({ from, to: top, names: before, scratch: at.scratch, share: false, signal: at.signal });
-    return { install, state: "failed", made: [], result };
+    const asked = inAskedVersion(install.commands[0]!, place);
+    const typed = asked && install.folder !== "." ? `cd ${install.folder} && ${asked}` : asked;
+    return { install, state: "failed", made: [], result, inAskedVersion: typed };
   }
 
   return {
@@ -282,7 +296,10 @@ export const isPrepared = ({ state }: Prepared): boolean => state === "installed
 
 /** What could not be installed and why, with the command for a person; `rest` says what that means here. */
 export const missingInstallMessage = (prepared: Prepared, rest: string): string =>
-  oneLine(`${whyNotPrepared(prepared)}. ${rest} Install it in the project: ${shellCommandOf(prepared.install)}`, 2_000);
+  oneLine(
+    `${whyNotPrepared(prepared)}. ${rest} Install it in the project: ${prepared.inAskedVersion ?? shellCommandOf(prepared.install)}`,
+    2_000,
+  );
 
 /** Why an install failed, in a few words. */
 function whyNotPrepared({ state, install, result }: Prepared): string {
@@ -306,10 +323,11 @@ function whyNotPrepared({ state, install, result }: Prepared): string {
 function runnable(
   [program, ...args]: readonly [string, ...string[]],
   env: NodeJS.ProcessEnv,
-  cwd: string,
+  at: { top: string; cwd: string },
 ): [string, ...string[]] | undefined {
-  if (program.includes("/")) return isExecutable(join(cwd, program)) ? [program, ...args] : undefined;
-  if (isOnPath(program, env)) return [program, ...args];
+  if (program.includes("/")) return isExecutable(join(at.cwd, program)) ? [program, ...args] : undefined;
+  const withCorepack = refusalOf(program, { ...at, env }) !== undefined && isOnPath("corepack", env);
+  if (isOnPath(program, env) && !withCorepack) return [program, ...args];
   return ["pnpm", "yarn"].includes(program) && isOnPath("corepack", env) ? ["corepack", program, ...args] : undefined;
 }
 

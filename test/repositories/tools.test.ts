@@ -60,6 +60,28 @@ test.each([
   await expectPrepared(project, command);
 });
 
+test("pnpm installs in the version that is here if the one that the project asks for cannot be had, and Yarn is told of", async () => {
+  const offline = { npm_config_registry: "http://127.0.0.1:9", npm_config_fetch_retries: "0" };
+  const files = (packageManager?: string) => ({
+    ".gitignore": "node_modules/\n",
+    "words/package.json": JSON.stringify({ name: "words", version: "1.0.0", main: "index.js" }),
+    "words/index.js": "module.exports = () => 'hello';\n",
+    "package.json": JSON.stringify({ name: "app", version: "1.0.0", packageManager, dependencies: { words: "file:./words" } }),
+    "src/index.js": "module.exports = require('words');\n",
+    "app.test.js":
+      "const { test } = require('node:test');\nconst assert = require('node:assert');\ntest('greets', () => assert.equal(require('./src/index.js')(), 'hello'));\n",
+  });
+  const writes: RealProject["writes"] = ["src/index.js", `${files()["src/index.js"]}module.exports.more = 1;\n`];
+  const lock = locked(files(), "pnpm-lock.yaml", join(BIN, "pnpm"), ["install", "--lockfile-only", "--offline"]);
+  const checks = tested("node --test app.test.js");
+  await expectPrepared({ files: { ...lock, ...files("pnpm@9.1.0") }, checks, writes }, "pnpm install --frozen-lockfile", offline);
+  const modern = { ...files("yarn@4.1.0"), "yarn.lock": "__metadata:\n  version: 8\n" };
+  const more = { ...env, ...offline, COREPACK_NPM_REGISTRY: "http://127.0.0.1:9" };
+  const { run } = await runOn({ files: modern, checks, writes, parts: { env: more } });
+  expect(run.preparation).toMatchObject([{ verdict: "failed" }]);
+  expect(run.notes.join("\n")).toContain("Install it in the project: npx --yes @yarnpkg/cli-dist@4.1.0 install --immutable");
+});
+
 test("uv makes the environment that its lock file asks for", async () => {
   const wheels = temporaryFolder();
   sh(wheels, PYTHON, "-c", makeWheel("words"));

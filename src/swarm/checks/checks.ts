@@ -6,6 +6,7 @@ import type { Redactor } from "../../lib/redact.ts";
 import type { SandboxProfile, Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
 import { withoutTool } from "../../project/fallbacks.ts";
+import { withInstalledPnpm } from "../../project/package-manager.ts";
 import { commandForTests } from "../../project/reports/select.ts";
 import { checksVerdict, checkWords, isHeldAgainst } from "../../protocol/check-words.ts";
 import type { CheckEvidence } from "../../protocol/runs.ts";
@@ -317,8 +318,11 @@ const asCheck = (command: string): Check => ({ name: command, command, cwd: "." 
 /** Adapts checks to a folder: if the environment of a missing tool is there, the command uses it directly. */
 function runnableIn(checks: readonly Check[], folder: string, env: NodeJS.ProcessEnv): CheckToRun[] {
   return checks.map((check) => {
-    const fallback = withoutTool(check.command, { top: folder, cwd: resolve(folder, check.cwd), env });
-    return fallback ? { ...check, command: fallback.command, ranWith: fallback.why } : check;
+    const at = { top: folder, cwd: resolve(folder, check.cwd), env };
+    const fallback = withoutTool(check.command, at);
+    if (fallback) return { ...check, command: fallback.command, ranWith: fallback.why };
+    const pnpm = /\bpnpm\b/.test(check.command) ? withInstalledPnpm(at) : undefined;
+    return pnpm ? { ...check, ranWith: pnpm.why } : check;
   });
 }
 

@@ -4,6 +4,7 @@ import { projectEnvironment } from "../../process/environment.ts";
 import type { SandboxProfile, Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
 import { activated } from "../../project/fallbacks.ts";
+import { withInstalledPnpm } from "../../project/package-manager.ts";
 import { type Reading, readOutput } from "../../project/reports/read.ts";
 import { shortName } from "../../project/reports/report.ts";
 import { runReported } from "../../project/reports/run.ts";
@@ -40,9 +41,11 @@ export async function runCheck(
 ): Promise<CheckRun> {
   const { wrap, sandboxProfile, env, deadlineMs, signal, redactor, onOutput } = deps;
   const cwd = resolve(folder, check.cwd);
+  const own = env(folder);
+  const more = withInstalledPnpm({ top: folder, cwd, env: own })?.env;
   const { result, reading } = await runReported(await wrap(instead, cwd, { place: folder, ...sandboxProfile(folder) }), {
     cwd,
-    env: projectEnvironment(activated(env(folder), { top: folder, cwd }), redactor),
+    env: projectEnvironment(activated({ ...own, ...more }, { top: folder, cwd }), redactor),
     deadlineMs,
     signal,
     maxOutput: MAX_OUTPUT,
