@@ -110,7 +110,7 @@ export async function commandsOf(
   { breathe, affected }: { breathe: Breath; affected?: ReadonlySet<string> | undefined },
 ): Promise<{ planned: PlannedCommand[]; leftOut: number }> {
   const found = await fromFiles(view, breathe, affected ? undefined : MAX_NESTED);
-  const tox = fromTox(view);
+  const tox = broadestCommands(fromTox(view));
   const isInTox = (one: ProjectCommand) =>
     tox.some(({ purpose, plain }) => purpose === one.purpose && (purpose === "test" || coreOf(plain) === coreOf(one.command)));
   const withTox: OwnCommand[] = [...tox, ...found.filter((one) => !isInTox(one))];

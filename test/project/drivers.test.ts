@@ -39,6 +39,31 @@ test.each<[what: string, files: Record<string, string>, expected: string[]]>([
     ["test: python3 -m pytest -v tests <- tox.ini", "lint: mypy src <- tox.ini"],
   ],
   [
+    "tox.ini: the lines for factors of the environments that the CI names, the broadest first, and no benchmarks",
+    {
+      ...PYTHON,
+      "tox.ini": text(
+        "[tox]",
+        "env_list = lint, py31{0-5}-{tests,typing}, docs",
+        "[testenv]",
+        "commands =",
+        "    typing: pytest -k test_typing",
+        "    typing: mypy src",
+        "    tests: pytest {posargs:-n auto}",
+        "    docs,!tests-typing: pytest docs",
+        "    !tests: pytest elsewhere",
+        "[testenv:codspeed]",
+        "commands = pytest --codspeed bench",
+      ),
+      ".github/workflows/ci.yml": workflow(
+        "run: >\n          uv run\n          tox run\n          -e $PYTHON-typing",
+        "run: >\n          tox run\n          --installpkg dist/*.whl\n          -e $PYTHON-tests",
+      ),
+      ".github/workflows/speed.yml": workflow("run: tox run -e codspeed"),
+    },
+    ["test: python3 -m pytest -n auto <- tox.ini", "lint: mypy src <- tox.ini"],
+  ],
+  [
     "tox.ini: with no names in the CI, those of its own list",
     {
       ...PYTHON,

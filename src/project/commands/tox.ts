@@ -21,7 +21,10 @@ const PLACES = [
 ] as const;
 
 const RUNS_TOX = /(?:^|[\s;&|"'[,])tox(?=[\s"',\]]|$)/m;
-const NAMED = /\btox\b[^\n]{0,200}? -e[ =]?([\w.,-]{1,200})/g;
+/** A folded command continues on the next lines, which begin no step and no key. */
+const NAMED = /\btox\b(?:[^\n]|\n[ \t]+(?![ \t]|- |\w+:)){0,200}?(?<=\s)-e[ =]?([\w.,${}-]{1,200})/g;
+/** Environments that measure, document or release. */
+const NO_CHECK = /bench|codspeed|asv|^(?:docs?|changelog|release|publish)(?:-|$)/;
 const CHOSEN_ELSEWHERE = /\bTOX_?ENV\b/;
 
 /**
@@ -33,16 +36,17 @@ export function fromTox(view: ProjectView): WrittenCommand[] {
   if (!place || !RUNS_TOX.test(view.ci)) return [];
   const { file, base, each, list } = place;
   const sections = sectionsOf(view.read(file) ?? "");
-  const named = [...view.ci.matchAll(NAMED)].flatMap((match) => match[1]!.split(","));
+  const named = [...view.ci.matchAll(NAMED)].flatMap((match) => match[1]!.split(",")).filter((name) => !NO_CHECK.test(name));
   const [section, ...keys] = list;
   const listed = CHOSEN_ELSEWHERE.test(view.ci)
     ? []
     : keys.flatMap((key) => valuesUnder(sections.get(section) ?? "", key)).flatMap((text) => text.split(/[\s,"'[\]]+/));
   const own = [...new Set([...named, ...(named.length > 0 ? [] : listed)])].filter((name) => sections.has(`${each}${name}`));
+  const factors = new Set((named.length > 0 ? named : listed).flatMap((name) => name.split(/[-{},]/)));
   const run = nearest(".", view, RUNNERS) ?? "";
   const lines = [base, ...own.slice(0, MAX_ENVIRONMENTS).map((name) => `${each}${name}`)].flatMap((name) => {
     const body = sections.get(name)!;
-    return (file.endsWith(".toml") ? tomlCommands(body) : iniCommands(body)).slice(0, MAX_COMMANDS);
+    return (file.endsWith(".toml") ? tomlCommands(body) : iniCommands(body, factors)).slice(0, MAX_COMMANDS);
   });
   const read = lines.flatMap((line) => {
     const here = run === "" && /^pytest(?: |$)/.test(line) ? `python3 -m ${line}` : `${run}${line}`;
@@ -60,15 +64,26 @@ function valuesUnder(body: string, key: string): string[] {
   return [lines[at]!.slice(lines[at]!.indexOf("=") + 1), ...lines.slice(at + 1, end < 0 ? undefined : end)];
 }
 
-function iniCommands(body: string): string[] {
+/** `tests: pytest` is a command of the environments that have the factor `tests` in their name. */
+const CONDITION = /^([\w,.!-]+): +(?=\S)/;
+
+/** Whether a line is for an environment with these factors. */
+function appliesTo(factors: ReadonlySet<string>, line: string): boolean {
+  const [, condition] = CONDITION.exec(line) ?? [];
+  if (condition === undefined) return true;
+  const holds = (factor: string) => (factor.startsWith("!") ? !factors.has(factor.slice(1)) : factors.has(factor));
+  return condition.split(",").some((each) => each.split("-").every(holds));
+}
+
+function iniCommands(body: string, factors: ReadonlySet<string>): string[] {
   return valuesUnder(body, "commands")
     .join("\n")
     .slice(0, MAX_LETTERS)
     .replaceAll(/\\\n/g, " ")
     .split("\n")
     .map((line) => line.trim())
-    .filter((line) => line !== "" && !/^[#!-]|^[\w,.{}-]+: /.test(line))
-    .flatMap((line) => substituted(line) ?? []);
+    .filter((line) => line !== "" && !/^[#!-]/.test(line) && appliesTo(factors, line))
+    .flatMap((line) => substituted(line.replace(CONDITION, "")) ?? []);
 }
 
 /** The commands of a list of lists: each text is a word, and a table stands for the user's own arguments. */
