@@ -85,6 +85,21 @@ test("only files that were written since the check began count, wherever builds 
   expect(await read(folder, Date.now() + 60_000)).toBeUndefined();
 });
 
+test("a report is not whole beside one that cannot be read, or with a failure whose name several tests have", async () => {
+  const whole = async (files: Record<string, string | Buffer>) => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, "reports"));
+    for (const [name, text] of Object.entries({ "TEST-a.xml": one("a"), ...files }))
+      writeFileSync(join(folder, "reports", name), text);
+    return (await read(folder))?.complete;
+  };
+  expect(await whole({ "lint.xml": "<checkstyle><file/></checkstyle>", "TEST-b.xml": one("b", "") })).toBe(true);
+  expect(await whole({ "TEST-b.xml": Buffer.from(`\ufeff${one("b")}`, "utf16le") })).toBe(false);
+  expect(await whole({ "TEST-b.xml": `<!DOCTYPE testsuite>${one("b")}` })).toBe(false);
+  expect(await whole({ "TEST-b.xml": one("a", "") })).toBe(false);
+  expect(await whole({ "TEST-b.xml": one("b", "") + one("c", "") })).toBe(false);
+});
+
 test("links, pipes and files that are too long are not opened, and a report that lacks one is not whole", async () => {
   const folder = temporaryFolder();
   const outside = temporaryFolder();

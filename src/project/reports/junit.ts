@@ -32,6 +32,9 @@ export interface JunitPlace {
 export async function readJunit({ folder, since, signal }: JunitPlace): Promise<TestReport | undefined> {
   const breathe = createBreath(signal);
   const failed = createNames();
+  /** How often each name occurs. */
+  const names = new Map<string, number>();
+  const failing = new Set<string>();
   let passed = 0;
   let files = 0;
   let bytes = 0;
@@ -53,12 +56,19 @@ export async function readJunit({ folder, since, signal }: JunitPlace): Promise<
     }
     bytes += found.bytes.length;
     const cases = await parseJunit(found.bytes.toString("utf8"), breathe);
-    if (cases === "something else") return;
+    if (cases === "something else") {
+      // With a document type, or in another encoding, it may be a report all the same.
+      if (found.bytes.toString("latin1").replaceAll("\0", "").includes("<testsuite")) complete = false;
+      return;
+    }
     files += 1;
     if (cases === "broken") complete = false;
     for (const { name: test, state } of cases === "broken" ? [] : cases) {
-      if (state === "failed") failed.add(test);
-      else if (state === "passed") passed += 1;
+      names.set(test, (names.get(test) ?? 0) + 1);
+      if (state === "failed") {
+        failed.add(test);
+        failing.add(test);
+      } else if (state === "passed") passed += 1;
     }
   }
 
@@ -82,6 +92,8 @@ export async function readJunit({ folder, since, signal }: JunitPlace): Promise<
   }
   if (waiting.length > MOST_FOLDERS) complete = false;
   if (files === 0) return undefined;
+  // Which of several tests with one name failed cannot be told, nor whether one of them is a retry that passed.
+  if ([...failing].some((name) => names.get(name)! > 1)) complete = false;
   // If tests were skipped because nothing changed, the number of passed ones means nothing.
   return { runner: JUNIT, failed: failed.list(), passed: hasStale ? undefined : passed, complete: complete && failed.isWhole() };
 }
