@@ -1,5 +1,6 @@
 import type { Reading } from "./read.ts";
 import type { TestReport } from "./report.ts";
+import { withoutVolatile } from "./volatile.ts";
 
 /** The record of one execution of a check. */
 export interface Ran extends Omit<Reading, "tail"> {
@@ -33,6 +34,8 @@ export function newFailures(now: Ran, before: Ran): NewFailures {
       ],
     };
   }
+  if (before.reports.some((report) => report.complete && runnerIn(now.reports, report)?.complete !== true))
+    return { byTest: false, names: ["it does not name every test that fails any more"] };
   const count = addedCount(now.complaints, before.complaints);
   const isSame = count === 0 && now.exitCode === before.exitCode && (now.complaints?.length ?? 0) > 0;
   return { byTest: false, names: isSame ? [] : ["its output differs from before"] };
@@ -63,20 +66,46 @@ function areComparable(now: readonly TestReport[], before: readonly TestReport[]
 
 const runnerIn = (reports: readonly TestReport[], { runner }: TestReport) => reports.find((each) => each.runner === runner);
 
-/** How many fewer tests pass than before, for runners that counted them both times. */
-function lostOf(now: readonly TestReport[], before: readonly TestReport[]): number {
+/**
+ * How many fewer tests pass than before, for runners that counted them both times. What one runner gains makes up for nothing
+ * that another one lost.
+ */
+export function lostOf(now: readonly TestReport[], before: readonly TestReport[]): number {
   const lost = now.map((report) => (runnerIn(before, report)?.passed ?? Number.NaN) - (report.passed ?? Number.NaN));
-  return lost.reduce((sum, each) => sum + (Number.isNaN(each) ? 0 : each), 0);
+  return lost.reduce((sum, each) => sum + (each > 0 ? each : 0), 0);
 }
 
-/** What `now` holds more often than `before`. */
+/** What `now` holds more often than `before`. A name in `before` without its volatile parts matches any in place of them. */
 function added(now: readonly string[], before: readonly string[]): string[] {
   const known = new Map<string, number>();
   for (const name of before) known.set(name, (known.get(name) ?? 0) + 1);
   return now.filter((name) => {
-    const left = known.get(name) ?? 0;
-    known.set(name, left - 1);
+    const key = known.has(name) ? name : withoutVolatile(name);
+    const left = known.get(key) ?? 0;
+    known.set(key, left - 1);
     return left <= 0;
+  });
+}
+
+/**
+ * The names that failed in both runs on the same tree. One whose volatile parts alone differ is kept without them: two runs have
+ * proven that they mean nothing.
+ */
+export function inBoth(first: readonly string[], second: readonly string[]): string[] {
+  const onlySecond = added(second, first);
+  const same = without(second, onlySecond);
+  const onlyFirst = without(first, same).map(withoutVolatile);
+  const renamed = onlySecond.map(withoutVolatile);
+  return [...same, ...without(renamed, added(renamed, onlyFirst))];
+}
+
+/** A list without some of its entries, each taken away once. */
+function without(list: readonly string[], some: readonly string[]): string[] {
+  const left = [...some];
+  return list.filter((name) => {
+    const at = left.indexOf(name);
+    if (at >= 0) left.splice(at, 1);
+    return at < 0;
   });
 }
 

@@ -1,6 +1,7 @@
 import { createNames, type Format } from "./report.ts";
 
-const GO_TEST = /^ *--- (FAIL|PASS): (\S+) \([\d.]+s\)$/;
+/** What a test printed without an end of line precedes its verdict. */
+const GO_TEST = /--- (FAIL|PASS): (\S+) \([\d.]+s\)$/;
 const GO_PACKAGE = /^(FAIL|ok {2})\t(\S+)(?:[\t ](.*))?$/;
 
 /**
@@ -13,11 +14,13 @@ export function goTest(): Format {
   let crashed = false;
   let hasEnded = false;
   let packages = 0;
+  /** A package failed with no test that was seen to fail. */
+  let isUnnamed = false;
   /** Passing tests are named only with `-v`. */
   let passed: number | undefined;
   return {
     line(text) {
-      const test = GO_TEST.exec(text);
+      const test = text.includes("--- ") ? GO_TEST.exec(text) : null;
       if (test?.[1] === "FAIL") pending.push(test[2]!);
       else if (test) passed = (passed ?? 0) + 1;
       else if (text.startsWith("=== RUN ")) passed ??= 0;
@@ -32,6 +35,7 @@ export function goTest(): Format {
         const built = /^\[[^\]]*\]/.exec(more)?.[0];
         if (built) failed.add(`${name} ${built}`);
         else if (crashed || !hasEnded) failed.add(`${name} (crashed)`);
+        else if (pending.length === 0) isUnnamed = true;
       }
       pending = [];
       crashed = false;
@@ -39,12 +43,18 @@ export function goTest(): Format {
     },
     report() {
       if (packages === 0) return undefined;
-      return { runner: "go test", failed: failed.list(), passed, complete: pending.length === 0 && failed.isWhole() };
+      return {
+        runner: "go test",
+        failed: failed.list(),
+        passed,
+        complete: pending.length === 0 && !isUnnamed && failed.isWhole(),
+      };
     },
   };
 }
 
-const CARGO_TARGET = /^ +(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))/;
+/** `Running unittests src/lib.rs (target/debug/deps/words-5827de9e5829cfc4)`: each crate of a workspace has a file of that name. */
+const CARGO_TARGET = /^ +(?:Running (?:unittests )?(\S+)(?: \((?:.*[/\\])?([\w-]+)-[\da-f]{16}(?:\.exe)?\))?|Doc-tests (\S+))/;
 const CARGO_TOTAL = /^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed;/;
 const CARGO_LISTED = /^ {4}(\S.*)$/;
 
@@ -58,10 +68,11 @@ export function cargoTest(): Format {
   let passed = 0;
   let complete = true;
   let targets = 0;
+  let hasNoTarget = false;
   return {
     line(text) {
       const begun = CARGO_TARGET.exec(text);
-      if (begun) target = begun[1] ?? `doc-tests ${begun[2]}`;
+      if (begun) target = begun[3] === undefined ? [begun[2], begun[1]].filter(Boolean).join(":") : `doc-tests ${begun[3]}`;
       if (/^running \d+ tests?$/.test(text)) running += 1;
       if (text === "failures:") {
         isList = true;
@@ -78,7 +89,10 @@ export function cargoTest(): Format {
       passed += Number(total[1]);
       if (Number(total[2]) !== (Number(total[2]) === 0 ? 0 : listed.length)) complete = false;
       else if (Number(total[2]) > 0) for (const name of listed) failed.add(`${target} ${name}`);
+      // Without it, tests of two crates may have one name.
+      if (target === "" && listed.length > 0) hasNoTarget = true;
       listed = [];
+      target = "";
     },
     report() {
       if (running === 0) return undefined;
@@ -86,7 +100,7 @@ export function cargoTest(): Format {
         runner: "cargo test",
         failed: failed.list(),
         passed,
-        complete: complete && running === targets && failed.isWhole(),
+        complete: complete && running === targets && !(hasNoTarget && targets > 1) && failed.isWhole(),
       };
     },
   };

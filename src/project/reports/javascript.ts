@@ -1,17 +1,24 @@
-import { countOf, createNames, type Format } from "./report.ts";
+import { countOf, createNames, type Format, MAX_NAMES } from "./report.ts";
+import { createNameCounts } from "./same-name.ts";
 
 const SPEC_POINT = /^( *)([✔✖﹣▶]) (.*)$/;
 const SPEC_TOTAL = /^ℹ (pass|fail|cancelled) (\d+)$/;
+/** The line above each entry of the final list. */
+const SPEC_PLACE = /^test at (.+?)(?::\d+){1,2}$/;
 
 /** node:test's output for people, which newer versions also print without a terminal. */
 export function nodeSpec(): Format {
-  const failed = createNames();
+  const failed: string[] = [];
+  const counts = createNameCounts();
+  const places: string[] = [];
   let path: { indent: number; name: string }[] = [];
   const totals = new Map<string, number>();
   let listing = false;
   return {
     line(text) {
       if (text === "✖ failing tests:") listing = true;
+      const place = listing ? SPEC_PLACE.exec(text) : null;
+      if (place && places.length <= MAX_NAMES) places.push(place[1]!);
       const total = text.startsWith("ℹ") ? SPEC_TOTAL.exec(text) : null;
       if (total) totals.set(total[1]!, (totals.get(total[1]!) ?? 0) + Number(total[2]));
       const point = listing ? null : SPEC_POINT.exec(text);
@@ -22,14 +29,22 @@ export function nodeSpec(): Format {
       path = path.filter((each) => each.indent < indent);
       // A suite is named when it begins, and marked when it ends; only its tests count.
       if (mark === "▶") path.push({ indent, name });
-      else if (mark === "✖" && open?.name !== name) failed.add([...path.map((each) => each.name), name].join(" > "));
+      else if (open?.name !== name) {
+        const full = [...path.map((each) => each.name), name].join(" > ");
+        counts.add(full);
+        if (mark === "✖" && failed.length <= MAX_NAMES) failed.push(full);
+      }
     },
     report() {
       const fail = totals.get("fail");
       if (fail === undefined) return undefined;
       const expected = fail + (totals.get("cancelled") ?? 0);
-      const complete = failed.total() === expected && failed.isWhole();
-      return { runner: "node:test", failed: failed.list(), passed: totals.get("pass"), complete };
+      const names = createNames();
+      // The final list has the same order.
+      const isListed = places.length === failed.length;
+      for (const [at, name] of failed.entries()) names.add(counts.nameOf({ name, file: isListed ? places[at] : undefined }));
+      const complete = names.total() === expected && names.isWhole();
+      return { runner: "node:test", failed: names.list(), passed: totals.get("pass"), complete };
     },
   };
 }
@@ -42,15 +57,30 @@ function withoutDuration(text: string): string {
 
 const VITEST_FAIL = /^ ?FAIL {1,2}(\S.*)$/;
 const VITEST_TOTAL = /^ *(Test Files|Tests|Errors) {2}(.*)$/;
+const VITEST_HEADING = /^⎯+ ([A-Z][\w ]+) ⎯+$/;
+/** What unhandled errors are called in reports, with their first line. */
+export const UNHANDLED = "unhandled error: ";
 
 /** vitest, with any reporter that ends with its own summary. */
 export function vitest(): Format {
   const tests = new Set<string>();
   const files = new Set<string>();
+  const unhandled = createNames();
   const totals = { tests: 0, passed: 0, files: 0, errors: 0 };
+  let isUnhandled = false;
+  /** The next line says what was not handled. */
+  let isNext = false;
   let hasEnded = false;
   return {
     line(text) {
+      const heading = text.startsWith("⎯") ? VITEST_HEADING.exec(text)?.[1] : undefined;
+      if (heading !== undefined) {
+        isNext = isUnhandled;
+        isUnhandled ||= heading === "Unhandled Errors";
+      } else if (isNext && text !== "") {
+        unhandled.add(`${UNHANDLED}${text}`);
+        isNext = false;
+      }
       const fail = VITEST_FAIL.exec(text);
       const name = fail?.[1]?.split(" [ ", 1)[0];
       if (name !== undefined) (name.includes(" > ") ? tests : files).add(name);
@@ -70,9 +100,10 @@ export function vitest(): Format {
       if (!hasEnded) return undefined;
       const names = createNames();
       for (const name of [...tests, ...files]) names.add(name);
-      for (let nth = 1; nth <= totals.errors; nth++) names.add(`unhandled error ${nth}`);
+      for (const name of unhandled.list()) names.add(name);
       const failedFiles = new Set([...files, ...[...tests].map((name) => name.split(" > ", 1)[0])]);
-      const complete = tests.size === totals.tests && failedFiles.size >= totals.files && names.isWhole();
+      const areNamed = tests.size === totals.tests && failedFiles.size >= totals.files && unhandled.total() === totals.errors;
+      const complete = areNamed && names.isWhole();
       return { runner: "vitest", failed: names.list(), passed: totals.passed, complete };
     },
   };
@@ -97,7 +128,7 @@ export function jest(): Format {
         failed.add(name);
         if (title === NOT_RUN) notRun += 1;
       }
-      if (!text.startsWith("Tests: ")) return;
+      if (!(text.startsWith("Tests: ") && text.endsWith(" total"))) return;
       hasEnded = true;
       totals.failed += countOf(text, "failed");
       totals.passed += countOf(text, "passed");

@@ -1,6 +1,6 @@
 import { createNames, type Format } from "./report.ts";
 
-const SUREFIRE_TOTAL = /^(?:\[\w+\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$/;
+const SUREFIRE_TOTAL = /^(?:\[\w+\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(?:, Flakes: \d+)?$/;
 
 /** Maven's Surefire and Failsafe: a line for each failing test, and totals for each module. */
 export function surefire(): Format {

@@ -3,12 +3,13 @@ import { cargoTest, ctest, goTest } from "./compiled.ts";
 import { exunit } from "./exunit.ts";
 import { jest, mocha, nodeSpec, vitest } from "./javascript.ts";
 import { gradle, surefire } from "./jvm.ts";
+import { phpunit } from "./phpunit.ts";
 import { pytest, unittest } from "./python.ts";
 import type { Format, TestReport } from "./report.ts";
 import { tap } from "./tap.ts";
 
 const FORMATS: readonly (() => Format)[] = [
-  ...[tap, nodeSpec, vitest, jest, mocha, pytest, unittest, goTest, cargoTest, ctest, exunit, surefire, gradle],
+  ...[tap, nodeSpec, vitest, jest, mocha, pytest, unittest, goTest, cargoTest, ctest, exunit, phpunit, surefire, gradle],
 ];
 
 /** What a check's output says about tests and other problems. */
@@ -35,8 +36,12 @@ const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u00
 /** Text as it reads without a terminal's colours and movements. */
 export const withoutEscapes = (text: string): string => text.replace(ESCAPES, "");
 
-/** Reads a check's output as it comes, so that a long one never blocks anything else. `clean` is applied to each line. */
-export function createReader(clean = (line: string) => line) {
+/**
+ * Reads a check's output as it comes, so that a long one never blocks anything else. `clean` is applied to each line. Paths in
+ * `folder`, which is another one for each worktree, are read as relative to it.
+ */
+export function createReader(clean = (line: string) => line, folder?: string) {
+  const prefix = folder === undefined || folder === "/" ? undefined : `${folder.replace(/\/$/, "")}/`;
   const formats = FORMATS.map((create) => create());
   const complaints = createComplaints(COMPLAINT);
   const others = createComplaints(OTHER_COMPLAINT);
@@ -44,7 +49,8 @@ export function createReader(clean = (line: string) => line) {
   let tail = "";
 
   function line(raw: string): void {
-    const text = clean(withoutEscapes(raw.slice(0, MAX_LINE)).trimEnd());
+    const seen = withoutEscapes(raw.slice(0, MAX_LINE)).trimEnd();
+    const text = clean(prefix === undefined ? seen : seen.replaceAll(prefix, ""));
     if (text === "") {
       for (const format of formats) format.line("");
       return;
@@ -77,17 +83,23 @@ export function readOutput(output: string): Reading {
   return reader.end();
 }
 
+/** Also the entries of numbered and marked lists, which name what failed in words of their own. */
 const COMPLAINT =
-  /fail|error|exception|panic|not ok|[✗✘×✖✕]|cannot|could not|unresolved|undefined|undeclared|assert|traceback|warning|expected/i;
+  /fail|error|exception|panic|not ok|[✗✘×✖✕❌●]|cannot|could not|unresolved|undefined|undeclared|assert|traceback|warning|expected|^\s*\d{1,5}\) \S|^rspec \S/i;
 const OTHER_COMPLAINT =
-  /\berror (?:TS|CS|FS|BC)\d+|^error(?:\[E\d+\])?: (?!test failed|doctest failed|\d+ targets? failed)|^\S+:\d+:(?:\d+:)? (?:fatal )?error:|✖ \d+ problems?\b|^\s+\d+:\d+\s+error\b|does not meet|[Cc]overage failure|^npm (?:ERR!|error) Missing script/;
+  /\berror (?:TS|CS|FS|BC)\d+|^error(?:\[E\d+\])?: (?!test failed|doctest failed|\d+ targets? failed)|^\S+:\d+:(?:\d+:)? (?:fatal )?error:|^\S+\.\w+:\d+:\d+:? (?!warning|note)\S|✖ \d+ problems?\b|^\s+\d+:\d+\s+error\b|does not meet|\bnot met\b|not reached\. Total|below the expected minimum|expected minimum is|[Cc]overage failure|^npm (?:ERR!|error) Missing script/;
 
 function createComplaints(pattern: RegExp) {
   const found: string[] = [];
   let isWhole = true;
+  let isContinued = false;
   return {
     add(text: string): void {
-      if (!pattern.test(text)) return;
+      const isComplaint = pattern.test(text);
+      // "1) Failure:" is told by its next line.
+      const isNext = isContinued;
+      isContinued = isComplaint && text.endsWith(":");
+      if (!isComplaint && !isNext) return;
       if (found.length >= MAX_COMPLAINTS) isWhole = false;
       else found.push(createHash("sha256").update(withoutVolatileParts(text)).digest("hex").slice(0, 16));
     },

@@ -12,7 +12,7 @@ export interface TestReport {
 /** The names of runners in reports, or of the format that they share. */
 export const RUNNER_NAMES: readonly string[] = [
   ...["TAP", "node:test", "vitest", "jest", "mocha", "pytest", "unittest", "go test"],
-  ...["cargo test", "CTest", "ExUnit", "Surefire", "Gradle", "JUnit XML"],
+  ...["cargo test", "CTest", "ExUnit", "PHPUnit", "Surefire", "Gradle", "JUnit XML"],
 ];
 
 /** Reads one runner's output line by line; colours are already removed. */

@@ -24,9 +24,9 @@ export async function runReported(
   [program, ...args]: readonly [string, ...string[]],
   { env, clean, onOutput, ...options }: ReportedOptions,
 ): Promise<{ result: ExecResult; reading: Reading }> {
-  const reader = createReader(clean);
+  const reader = createReader(clean, options.cwd);
   const since = Date.now();
-  const result = await exec(program, args, {
+  const result = await exec("/bin/sh", ["-c", IN_ORDER, "sh", program, ...args], {
     ...options,
     env: { ...env, ...reportingEnvironment(env) },
     onOutput: (chunk) => {
@@ -41,6 +41,8 @@ export async function runReported(
   return { result, reading: junit ? { ...reading, reports: [inJunit(junit, reading.tail, clean)] } : reading };
 }
 
+/** Both streams in one pipe: of two pipes nobody can tell which line came first, such as a crate's name or its failures. */
+const IN_ORDER = 'exec "$@" 2>&1';
 /** Runners that always write JUnit XML, which says more than their output. */
 const WITH_JUNIT = new Set(["Surefire", "Gradle"]);
 /** What builds print if tests did not run to their end; the XML files look complete anyway. */

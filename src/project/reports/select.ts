@@ -3,6 +3,7 @@ import { z } from "zod";
 import { smallTextAt } from "../../lib/pinned/read.ts";
 import { readPlainLine } from "../../shell/plain-line.ts";
 import { MAX_NAME } from "./report.ts";
+import { withoutFile } from "./same-name.ts";
 
 /** Tests by the names that their runner printed. */
 export interface NamedTests {
@@ -166,10 +167,11 @@ function ofNode({ runner, args }: Call, names: readonly string[], { onlyAtEnd }:
   if (onlyAtEnd && args.some((word) => !word.startsWith("-"))) return undefined;
   if (args.some((word) => word.startsWith("--test-name-pattern"))) return undefined;
   // A suite fails with its tests; only those run again.
-  const tests = names.filter((name) => !names.some((other) => other.startsWith(`${name} > `)));
+  const all = names.map(withoutFile);
+  const tests = all.filter((name) => !all.some((other) => other.startsWith(`${name} > `)));
   // TAP escapes its own signs with a backslash. A title may contain the separator between suites.
   const parts = tests.map((name) => name.replace(/\\([\\#])/g, "$1").split(" > "));
-  const patterns = parts.flatMap((all) => all.map((_, at) => spaced(all.slice(at).join(" > "), " > ")));
+  const patterns = parts.flatMap((words) => words.map((_, at) => spaced(words.slice(at).join(" > "), " > ")));
   return [...runner, ...[...new Set(patterns)].map((pattern) => `--test-name-pattern=${exactly([pattern])}`), ...args];
 }
 
@@ -180,7 +182,7 @@ function ofGo({ runner, args }: Call, names: readonly string[]): string[] | unde
 }
 
 function ofCargo({ runner, args }: Call, names: readonly string[]): string[] | undefined {
-  const tests = names.map((name) => /^(?:[\w./-]+ )?(\w+(?:::\w+)*)$/.exec(name)?.[1]);
+  const tests = names.map((name) => /^(?:[\w./:-]+ )?(\w+(?:::\w+)*)$/.exec(name)?.[1]);
   if (tests.includes(undefined) || names.some((name) => name.startsWith("doc-tests "))) return undefined;
   return [...runner, ...args, ...(args.includes("--") ? [] : ["--"]), "--exact", ...tests.map((test) => test!)];
 }

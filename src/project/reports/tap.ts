@@ -1,12 +1,17 @@
-import { createNames, type Format } from "./report.ts";
+import { createNames, type Format, MAX_NAMES } from "./report.ts";
+import { createNameCounts, type Located } from "./same-name.ts";
 
 const POINT = /^ *(not ok|ok)(?: (.*))?$/;
 const SUBTEST = /^( *)# Subtest: (.*)$/;
 const PLAN = /^1\.\.(\d+)/;
+/** Where node:test says in its details that a test stands. */
+const LOCATION = /^ *location: '(.+?)(?::\d+){1,2}'$/;
 
 /** The Test Anything Protocol: node:test by default, tape, `prove -v`, bats, `mocha --reporter tap`. */
 export function tap(): Format {
-  const failed = createNames();
+  const failed: Located[] = [];
+  const counts = createNameCounts();
+  let last: Located | undefined;
   /** The subtest that is open at each depth. */
   let path: { indent: number; name: string }[] = [];
   /** The comment above, which names a test if there are no subtests. */
@@ -29,6 +34,7 @@ export function tap(): Format {
       const indent = text.length - text.trimStart().length;
       if (yamlIndent !== undefined) {
         if (text.trim() === "..." && indent === yamlIndent) yamlIndent = undefined;
+        else if (last && last.file === undefined) last.file = LOCATION.exec(text)?.[1];
         return;
       }
       const first = text[indent];
@@ -51,15 +57,23 @@ export function tap(): Format {
         const [, verdict, rest = ""] = point;
         const [named = "", directive = ""] = rest.split(/ # (?=skip|todo)/i);
         const name = named.trim().replace(/^\d+/, "").trim().replace(/^- ?/, "");
+        const full = nameAt(indent, name.trim());
+        counts.add(full);
+        last = undefined;
         if (indent === 0) seen += 1;
         if (verdict === "ok") passed += /^skip/i.test(directive) ? 0 : 1;
-        else if (!/^(?:skip|todo)/i.test(directive)) failed.add(nameAt(indent, name.trim()));
+        else if (!/^(?:skip|todo)/i.test(directive)) {
+          last = { name: full, file: undefined };
+          if (failed.length <= MAX_NAMES) failed.push(last);
+        }
       }
     },
     report() {
       if (planned === undefined && !hasVersion) return undefined;
-      const complete = planned === seen && seen > 0 && !bailedOut && yamlIndent === undefined && failed.isWhole();
-      return { runner: "TAP", failed: failed.list(), passed, complete };
+      const names = createNames();
+      for (const each of failed) names.add(counts.nameOf(each));
+      const complete = planned === seen && seen > 0 && !bailedOut && yamlIndent === undefined && names.isWhole();
+      return { runner: "TAP", failed: names.list(), passed, complete };
     },
   };
 }

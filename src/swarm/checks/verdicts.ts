@@ -1,6 +1,15 @@
 import { z } from "zod";
-import { hasVerdict, type NewFailures, newFailures, type Ran, reachedTests } from "../../project/reports/compare.ts";
+import {
+  hasVerdict,
+  inBoth,
+  lostOf,
+  type NewFailures,
+  newFailures,
+  type Ran,
+  reachedTests,
+} from "../../project/reports/compare.ts";
 import { type CouldNotRun, lineThatTells, whyCouldNotRun } from "../../project/reports/could-not-run.ts";
+import { UNHANDLED } from "../../project/reports/javascript.ts";
 import type { NamedTests } from "../../project/reports/select.ts";
 import { CheckEvidence, type CheckVerdict } from "../../protocol/runs.ts";
 
@@ -54,7 +63,7 @@ export function judgeBaseline(ran: CheckRecord): Judgement {
  * before.
  */
 export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): Judgement {
-  if (isGreen(now)) return { verdict: "passed" };
+  if (isGreen(now)) return judgeGreen(now, before);
   if (now.changed) return { verdict: "failed", why: "it changes files each time it checks" };
   const reason = reasonOf(now);
   const news = failuresOf(now);
@@ -73,6 +82,34 @@ export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): J
     return { verdict: "could not run", why };
   }
   return { verdict: "as before", why: `nothing new fails; before the run ${failingIn(before) ?? "it failed too"}` };
+}
+
+/** Runners whose results are only seen when something fails. */
+const SILENT_WHEN_GREEN = new Set(["Gradle", "JUnit XML"]);
+const FROM_CACHE = /\bcached?\b|up[- ]to[- ]date|already fresh|[Nn]othing to be done/;
+
+/**
+ * Judges a check that exits with 0. A runner that crashes, or finds no tests any more, may do so too; then the results that the
+ * same command printed before the run are missing.
+ */
+function judgeGreen(now: CheckRecord, before: CheckRecord | undefined): Judgement {
+  if (!before || before.command !== now.command) return { verdict: "passed" };
+  const seen = seenWhenGreen(before);
+  if (seen.length === 0) return { verdict: "passed" };
+  const results = readingOf(now).reports.filter(({ complete, passed }) => complete && passed !== 0);
+  if (results.length === 0 && !FROM_CACHE.test(now.tail))
+    return { verdict: "failed", why: "it ran tests before the run, and now ends without a result of any" };
+  const fewer = lostOf(results, seen);
+  if (fewer <= 0) return { verdict: "passed" };
+  return { verdict: "passed", why: `${fewer} fewer test${fewer === 1 ? "" : "s"} passed than before the run` };
+}
+
+/** Results that a green check would have printed too. */
+function seenWhenGreen(before: CheckRecord) {
+  const isQuiet = (runner: string) => SILENT_WHEN_GREEN.has(runner) || (runner === "Surefire" && !isGreen(before));
+  return readingOf(before).reports.filter(
+    ({ runner, complete, passed, failed }) => complete && !isQuiet(runner) && (failed.length > 0 || passed !== 0),
+  );
 }
 
 const NOTHING_NEW: NewFailures = { names: [], byTest: false };
@@ -112,8 +149,7 @@ export function leftOut(first: CheckRecord, second: CheckRecord): boolean {
   });
 }
 
-const isTestName = (name: string) => !/^unhandled error \d+$/.test(name);
-const SILENT_WHEN_GREEN = new Set(["Gradle", "JUnit XML"]);
+const isTestName = (name: string) => !name.startsWith(UNHANDLED);
 
 /** Judges a check that failed and ran again on the same tree: what did not fail both times is flaky, if it ran both times. */
 export function judgeTwice(first: Judgement, second: Judgement, isLeftOut = false): Judgement {
@@ -123,7 +159,7 @@ export function judgeTwice(first: Judgement, second: Judgement, isLeftOut = fals
     return { verdict: "flaky", why: `it failed once, and not when it was run again${first.why ? ` (${first.why})` : ""}` };
   const [one, other] = [first.news, second.news];
   if (!one?.byTest || !other?.byTest || one.names.length === 0 || other.names.length === 0) return second;
-  const both = other.names.filter((name) => one.names.includes(name));
+  const both = inBoth(one.names, other.names);
   if (both.length === 0)
     return { verdict: "flaky", why: `each time other tests failed: ${inShort([...one.names, ...other.names])}` };
   return { ...second, why: second.why?.startsWith("new: ") ? `new: ${inShort(both)}` : second.why };
@@ -133,7 +169,7 @@ export function judgeTwice(first: Judgement, second: Judgement, isLeftOut = fals
 export function failedTwice(first: CheckRecord, second: CheckRecord): CheckRecord {
   const tests = second.tests?.map((report) => {
     const others = first.tests?.find(({ runner }) => runner === report.runner)?.failed;
-    return others ? { ...report, failed: report.failed.filter((name) => others.includes(name)) } : report;
+    return others ? { ...report, failed: inBoth(others, report.failed) } : report;
   });
   return tests ? { ...second, tests } : second;
 }
