@@ -6,6 +6,7 @@ import { newId } from "../../lib/ids.ts";
 import { indented } from "../../lib/quoted.ts";
 import type { BudgetReport } from "../../protocol/budgets.ts";
 import { addCall, noUsage, type Spender, type Spending, type Usage } from "../../protocol/usage.ts";
+import { withSteps } from "./client-tools.ts";
 import { OpenAiError } from "./errors.ts";
 import type { Wanted } from "./request.ts";
 
@@ -28,7 +29,7 @@ export function createLight({ engine, spending, config, folder }: LightDeps) {
     const id = newId("light");
     const prompt = [words, ...pictures.map((bytes) => pictureMark(pictureId(bytes)))].join(" ");
     const spender: Spender = { owner: id, actor: "orchestrator", agent: "orchestrator", source: "openai" };
-    const before = history.map(({ role, text }) => `${role === "user" ? "User" : "IO"}: ${indented(text).trimStart()}`);
+    const before = history.map((said) => `${said.role === "user" ? "User" : "IO"}: ${indented(withSteps(said)).trimStart()}`);
     const { turnSilenceMs, turnCapMs } = config();
     const session = engine.session({
       id,

@@ -1,12 +1,15 @@
 import { z } from "zod";
 import { pictureTypeOf } from "../../lib/file-type.ts";
 import { explainIssues } from "../../lib/validation.ts";
+import { type ClientStep, callsIn, resultOf } from "./client-tools.ts";
 import { badRequest, OpenAiError } from "./errors.ts";
 import { refuseInChat, refuseInResponses } from "./unsupported.ts";
 
 export interface Said {
   role: "user" | "assistant";
   text: string;
+  /** Calls of the client's own tools and their results, after the text. */
+  steps: ClientStep[];
 }
 
 /** A request, whichever of the two APIs it uses. */
@@ -76,7 +79,7 @@ export function readChat(body: unknown): Wanted {
   const { model, messages, n, stream, stream_options, tool_choice } = given;
   if ((n ?? 1) !== 1) throw badRequest("n", "IO gives one answer to a request.");
   checkToolChoice(tool_choice);
-  const said = messages.map(({ role, content }) => ({ role, ...readContent(content, "messages") }));
+  const said = messages.map((message) => ({ ...message, ...readContent(message.content, "messages") }));
   return {
     ...split(said, "messages"),
     model: modelFor(model, said),
@@ -94,8 +97,7 @@ export function readResponses(body: unknown): Wanted {
   const { model, input, instructions, previous_response_id, stream, background, tool_choice, metadata } = given;
   checkToolChoice(tool_choice);
   const items = typeof input === "string" ? [{ role: "user", content: input }] : input;
-  // Tool calls and their results are ignored: IO calls no tools of clients.
-  const messages = items.flatMap(({ role, content }) => (role === undefined ? [] : [{ role, ...readContent(content, "input") }]));
+  const messages = items.flatMap(inputItem);
   const said = instructions ? [{ role: "system", text: instructions, pictures: [] }, ...messages] : messages;
   return {
     ...split(said, "input"),
@@ -142,8 +144,42 @@ export function unknownModel(name: string): OpenAiError {
   return new OpenAiError(404, message, "model_not_found", "model");
 }
 
+/** An item of a response's input as a message; what is neither a message nor about a tool is ignored. */
+function inputItem(item: z.infer<typeof InputItem>): SaidMessage[] {
+  const { type, role, content } = item;
+  if (role !== undefined) return [{ role, ...readContent(content, "input") }];
+  if (type === "function_call" || type === "custom_tool_call")
+    return [{ role: "assistant", text: "", pictures: [], tool_calls: [{ id: item.call_id, function: item }] }];
+  if (type !== "function_call_output" && type !== "custom_tool_call_output") return [];
+  const output = Content.safeParse(item.output);
+  const read = output.success ? readContent(output.data, "input") : { text: JSON.stringify(item.output), pictures: [] };
+  return [{ role: "tool", ...read, tool_call_id: item.call_id }];
+}
+
+/** The history without instructions. What the client's tools did belongs to the assistant's text before it. */
+function historyOf(talk: readonly SaidMessage[]): Said[] {
+  const history: Said[] = [];
+  /** The tools of the calls so far, by the calls' ids. */
+  const tools = new Map<string, string>();
+  const add = (more: ClientStep[]) => {
+    for (const { tool, call } of more) if (tool !== undefined && call !== undefined) tools.set(call, tool);
+    const last = history.at(-1);
+    if (last?.role === "assistant") last.steps.push(...more);
+    else history.push({ role: "assistant", text: "", steps: more });
+  };
+  for (const message of talk) {
+    const { role, text } = message;
+    if (role === "tool" || role === "function")
+      add([resultOf(text, message.tool_call_id, message.name ?? tools.get(String(message.tool_call_id)))]);
+    else if ((role === "user" || role === "assistant") && text !== "") history.push({ role, text, steps: [] });
+    const calls = role === "assistant" ? callsIn(message) : [];
+    if (calls.length > 0) add(calls);
+  }
+  return history;
+}
+
 /** Only the user's last message is the prompt; instructions count wherever they stand. */
-function split(said: readonly ({ role: string } & ReadContent)[], param: string) {
+function split(said: readonly SaidMessage[], param: string) {
   const isSystem = ({ role }: { role: string }) => role === "system" || role === "developer";
   const instructions = said.filter(isSystem).map(({ text }) => text);
   const system = instructions.filter((text) => text.trim() !== "").join("\n\n");
@@ -153,13 +189,10 @@ function split(said: readonly ({ role: string } & ReadContent)[], param: string)
   if (last.text.trim() === "") throw badRequest(param, "the last message has no text.");
   if (Math.max(last.text.length, system.length) > LONGEST_TEXT)
     throw badRequest(param, "the last message, and the instructions, may have at most a million characters.");
-  const history = talk
-    .slice(0, -1)
-    .flatMap(({ role, text }): Said[] => ((role === "user" || role === "assistant") && text !== "" ? [{ role, text }] : []));
   return {
     prompt: last.text.trim(),
     pictures: last.pictures,
-    history,
+    history: historyOf(talk.slice(0, -1)),
     system,
   };
 }
@@ -168,6 +201,12 @@ function split(said: readonly ({ role: string } & ReadContent)[], param: string)
 interface ReadContent {
   text: string;
   pictures: Uint8Array[];
+}
+
+/** A message of the request, with its content read. */
+interface SaidMessage extends ReadContent {
+  role: string;
+  [field: string]: unknown;
 }
 
 function readContent(content: z.infer<typeof Content>, param: string): ReadContent {

@@ -15,6 +15,7 @@ import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
 import type { Store } from "../../store/open.ts";
 import type { OpenAiRequests } from "../../store/openai-requests.ts";
+import { withSteps } from "./client-tools.ts";
 import { badRequest, OpenAiError } from "./errors.ts";
 import type { Said, Wanted } from "./request.ts";
 
@@ -223,11 +224,14 @@ function nameOfChat(chat: string): string {
 /** As much of a history as a hand-over holds. */
 function newestOf(history: readonly Said[]): { role: Said["role"]; content: string }[] {
   let length = 0;
-  const first = history.findLastIndex(({ text }) => {
-    length += text.length;
-    return length > MOST_HISTORY;
-  });
-  return history.slice(first + 1).map(({ role, text: content }) => ({ role, content }));
+  const newest: { role: Said["role"]; content: string }[] = [];
+  for (const said of history.toReversed()) {
+    const content = withSteps(said);
+    length += content.length;
+    if (length > MOST_HISTORY) break;
+    newest.push({ role: said.role, content });
+  }
+  return newest.reverse();
 }
 
 /** Digests of everything said before the last answer, and of everything up to the prompt. Pauses in a long history. */
@@ -236,10 +240,11 @@ async function digestsOf(history: readonly Said[], prompt: string): Promise<{ be
   const hash = createHash("sha256").update("[");
   const end = (of: Hash) => of.copy().update("]").digest("hex");
   let before = end(hash);
-  for (const [index, { role, text }] of [...history, { role: "user", text: prompt }].entries()) {
+  for (const [index, { role, text, steps }] of [...history, { role: "user", text: prompt, steps: [] }].entries()) {
     if (index === history.length - 1) before = end(hash);
-    hash.update(`${index > 0 ? "," : ""}${JSON.stringify([role, text.trim()])}`);
-    sincePause += text.length;
+    const told = JSON.stringify([role, text.trim(), ...(steps.length > 0 ? [steps] : [])]);
+    hash.update(`${index > 0 ? "," : ""}${told}`);
+    sincePause += told.length;
     if (sincePause < PAUSE_EVERY) continue;
     sincePause = 0;
     await setImmediate();
