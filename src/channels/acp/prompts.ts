@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PromptResponse } from "@agentclientprotocol/sdk";
-import { ExitCode, UserError } from "../../lib/errors.ts";
 import { newId } from "../../lib/ids.ts";
 import type { Message } from "../../protocol/messages.ts";
-import { persistently, segment } from "../mcp/access.ts";
+import { isAway, persistently, segment } from "../mcp/access.ts";
 import type { AcpAccess } from "./access.ts";
 import type { Given } from "./content.ts";
 import { failed } from "./errors.ts";
@@ -131,8 +130,6 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
   };
 }
 export type Prompts = ReturnType<typeof createPrompts>;
-
-const isAway = (error: unknown): error is UserError => error instanceof UserError && error.exitCode === ExitCode.unreachable;
 
 function answerTo(ended: Message | "cancelled"): PromptResponse {
   if (ended === "cancelled" || ended.status === "cancelled") return { stopReason: "cancelled" };

@@ -1,6 +1,7 @@
 import type { AgentContext, PermissionOption, RequestPermissionRequest, ToolCallUpdate } from "@agentclientprotocol/sdk";
 import { terminalSafe } from "../../lib/terminal-safe.ts";
 import type { Approval } from "../../protocol/approvals.ts";
+import { isAway, persistently } from "../mcp/access.ts";
 import type { AcpAccess } from "./access.ts";
 import { textBlock } from "./content.ts";
 import { describeCall, fenced } from "./tools.ts";
@@ -15,6 +16,9 @@ export interface QuestionsDeps {
   /** Shows text in the session. */
   say: (text: string) => Promise<void>;
 }
+
+/** How long an answer is kept for a daemon that is away, such as one that is restarting. */
+const AWAY_MS = 120_000;
 
 /** The answers that an editor may give. None outlasts the work that asked. */
 const DECISIONS = {
@@ -45,10 +49,11 @@ export function createQuestions({ access, client, conversation, folder, callOf, 
     // Any other result decides nothing: the question stays open, here and elsewhere.
     if (!decision) return say(`Nothing was decided. ${howElse(approval)}`);
     try {
-      await access.request("POST", `/api/approvals/${approval.id}`, decision);
+      await persistently(() => access.request("POST", `/api/approvals/${approval.id}`, decision), AWAY_MS);
     } catch (error) {
-      // Somebody else answered first, or the question has ended.
+      // Somebody else answered first, the question has ended, or the daemon stays away.
       access.note(`The answer to ${approval.id} did not count: ${String(error)}`);
+      if (isAway(error)) await say(`Your answer did not reach IO. ${howElse(approval)}`);
     }
   }
 

@@ -13,17 +13,20 @@ const RESTART_MS = 20_000;
 const AGAIN_MS = 300;
 
 /** Retries idempotent requests while the daemon is unreachable. */
-export async function persistently<T>(work: () => Promise<T>): Promise<T> {
-  const end = performance.now() + RESTART_MS;
+export async function persistently<T>(work: () => Promise<T>, withinMs = RESTART_MS): Promise<T> {
+  const end = performance.now() + withinMs;
   for (;;)
     try {
       return await work();
     } catch (error) {
-      const isAway = error instanceof UserError && error.exitCode === ExitCode.unreachable;
-      if (!isAway || performance.now() > end) throw error;
+      if (!isAway(error) || performance.now() > end) throw error;
       await sleep(AGAIN_MS);
     }
 }
+
+/** Whether a request failed because no daemon answers. */
+export const isAway = (error: unknown): error is UserError =>
+  error instanceof UserError && error.exitCode === ExitCode.unreachable;
 
 /** Encodes a client's name as one segment of a path. A name of dots would lead to another path. */
 export function segment(name: string): string {

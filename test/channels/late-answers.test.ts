@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import type { AcpAccess } from "../../src/channels/acp/access.ts";
+import { createQuestions } from "../../src/channels/acp/questions.ts";
+import { ExitCode, UserError } from "../../src/lib/errors.ts";
+import type { Approval } from "../../src/protocol/approvals.ts";
+import { until } from "../support/until.ts";
+
+const APPROVAL = {
+  ...{ id: "abcde", kind: "call", owner: { kind: "message", id: "m_1" }, conversation: "acp-1", tool: "shell" },
+  ...{ summary: "touch x", command: "touch x", path: null, diff: null, cwd: null, reason: null, rule: null },
+  ...{ scopes: [], state: "waiting" },
+} as unknown as Approval;
+
+/** A person in an editor who allows everything, and a daemon whose answers to decisions are given. */
+async function allowed(answers: (Error | undefined)[]) {
+  const tried: unknown[] = [];
+  const notes: string[] = [];
+  const said: string[] = [];
+  const request: AcpAccess["request"] = async <T>(method: string, path: string, body?: unknown) => {
+    tried.push([method, path, body]);
+    const error = answers[tried.length - 1];
+    if (error) throw error;
+    return undefined as T;
+  };
+  const questions = createQuestions({
+    access: { request, note: (text) => void notes.push(text) },
+    client: { request: async () => ({ outcome: { outcome: "selected", optionId: "allow-once" } }) as never },
+    conversation: "acp-1",
+    folder: "/project",
+    callOf: () => undefined,
+    say: async (text) => void said.push(text),
+  });
+  await questions.ask(APPROVAL);
+  return { tried, notes, said };
+}
+const away = new UserError("The daemon does not answer.", { exitCode: ExitCode.unreachable });
+const DECISION = ["POST", "/api/approvals/abcde", { decision: "allow", scope: "once" }];
+
+test("an answer that a person gives in the editor while the daemon restarts counts once it is back", async () => {
+  const { tried, notes, said } = await allowed([away, away, undefined]);
+  await until("the third try", () => tried.length === 3 || notes.length > 0);
+  expect(tried).toEqual([DECISION, DECISION, DECISION]);
+  expect([notes, said]).toEqual([[], []]);
+});
+
+test("an answer to a question that somebody else has decided is not given again", async () => {
+  const { tried, notes, said } = await allowed([new UserError("It is decided.", { code: "conflict" })]);
+  await until("the note", () => notes.length > 0);
+  expect(tried).toEqual([DECISION]);
+  expect(notes[0]).toContain("The answer to abcde did not count: ");
+  expect(said).toEqual([]);
+});
