@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, utimesSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "../../src/lib/package-root.ts";
@@ -42,10 +42,25 @@ const linkModules = async (folder: string) => symlinkSync(join(packageRoot, "nod
 /** Installs packages once for all tests on this machine, apart from IO's own. */
 async function fromNpm(folder: string, ...packages: string[]): Promise<void> {
   const cache = join(tmpdir(), `io-test-npm-${packages.join("-").replace(/[^\w-]/g, "_")}`);
-  mkdirSync(cache, { recursive: true });
-  const install = ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--prefer-offline", "--prefix", cache, ...packages];
-  const installed = await exec("flock", [join(packageRoot, "package.json"), ...install], { deadlineMs: 300_000 });
-  if (installed.code !== 0) throw new Error(`${packages.join(", ")} could not be installed:\n${installed.output}`);
+  // Written when all of it is there.
+  const whole = join(cache, "installed");
+  if (!existsSync(whole)) {
+    mkdirSync(cache, { recursive: true });
+    const install = [
+      "npm",
+      "install",
+      "--no-save",
+      "--no-audit",
+      "--no-fund",
+      "--prefer-offline",
+      "--prefix",
+      cache,
+      ...packages,
+    ];
+    const installed = await exec("flock", [join(packageRoot, "package.json"), ...install], { deadlineMs: 300_000 });
+    if (installed.code !== 0) throw new Error(`${packages.join(", ")} could not be installed:\n${installed.output}`);
+    writeFileSync(whole, "");
+  }
   symlinkSync(join(cache, "node_modules"), join(folder, "node_modules"));
 }
 

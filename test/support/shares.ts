@@ -3,8 +3,9 @@ import type { TestSpecification } from "vitest/node";
 /** Files that take over a minute. Whichever of them began last would be waited for alone. */
 const LONG = [
   ...["walls/sweep", "walls/budgets", "telegram/outage", "web/access", "web/keyboard", "web/work", "forge/pulls"],
-  ...["repositories/compiled", "wire/aimock", "wire/windows", "swarm/outcomes", "screens/rendering"],
-  ...["repeated.crash", "after-steps.crash", "before-writing.crash"],
+  ...["repositories/compiled", "repositories/monorepo", "repositories/node", "repositories/verdicts", "lock-changes"],
+  ...["wire/aimock", "wire/windows", "swarm/outcomes", "screens/rendering"],
+  ...["repeated.crash", "after-steps.crash", "before-writing.crash", "power-cut.crash"],
 ];
 const isLong = ({ moduleId }: Pick<TestSpecification, "moduleId">) => LONG.some((name) => moduleId.includes(name));
 
