@@ -143,32 +143,6 @@ export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLIN
     return { ...result, output: redactor.clean(result.output) };
   }
 
-  /** What an install created in a tree, each part hidden from git; committed files are not part of it. */
-  function madeIn(install: Install, top: string, committed: readonly string[], besides: Besides): string[] {
-    const ignored = besides.ignored.map((name) => name.replace(/\/$/, ""));
-    const isBelow = (name: string) => install.folder === "." || name.startsWith(`${install.folder}/`);
-    // One command installs for all packages of a workspace.
-    const found = installedIn({ root: top, ignored }).filter((name) => isBelow(name) && isMadeBy(install, join(top, name)));
-    const own = committedIn(top, install, committed);
-    const isIgnored = (name: string) => ignored.some((each) => name === each || name.startsWith(`${each}/`));
-    for (const name of own.filter((each) => !isIgnored(each))) {
-      const folder = openBelow(top, name);
-      if (folder) replaceFile(folder, ".gitignore", "*\n", { durable: false });
-      folder?.close();
-    }
-    return [...new Set([...own, ...found])];
-  }
-
-  async function bringKept(
-    folder: string,
-    names: readonly string[],
-    { tree: { path: top }, scratch, signal }: Preparing,
-  ): Promise<void> {
-    for (const name of names) await removeTree(join(realOf(top), name));
-    await bring({ from: join(folder, "tree"), to: top, names, scratch, share: false, signal });
-    utimesSync(join(folder, NAMES), new Date(), new Date());
-  }
-
   /** Caches a copy for the next run; if that fails, there is none. */
   async function keep(folder: string, names: readonly string[], { tree: { path: top }, signal }: Preparing): Promise<void> {
     mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
@@ -249,6 +223,32 @@ export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLIN
       return done;
     },
   };
+}
+
+/** What an install created in a tree, each part hidden from git; committed files are not part of it. */
+function madeIn(install: Install, top: string, committed: readonly string[], besides: Besides): string[] {
+  const ignored = besides.ignored.map((name) => name.replace(/\/$/, ""));
+  const isBelow = (name: string) => install.folder === "." || name.startsWith(`${install.folder}/`);
+  // One command installs for all packages of a workspace.
+  const found = installedIn({ root: top, ignored }).filter((name) => isBelow(name) && isMadeBy(install, join(top, name)));
+  const own = committedIn(top, install, committed);
+  const isIgnored = (name: string) => ignored.some((each) => name === each || name.startsWith(`${each}/`));
+  for (const name of own.filter((each) => !isIgnored(each))) {
+    const folder = openBelow(top, name);
+    if (folder) replaceFile(folder, ".gitignore", "*\n", { durable: false });
+    folder?.close();
+  }
+  return [...new Set([...own, ...found])];
+}
+
+async function bringKept(
+  folder: string,
+  names: readonly string[],
+  { tree: { path: top }, scratch, signal }: Preparing,
+): Promise<void> {
+  for (const name of names) await removeTree(join(realOf(top), name));
+  await bring({ from: join(folder, "tree"), to: top, names, scratch, share: false, signal });
+  utimesSync(join(folder, NAMES), new Date(), new Date());
 }
 
 /** Moves what is installed in a tree to a folder on the same disk. */
