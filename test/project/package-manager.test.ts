@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { packageRoot } from "../../src/lib/package-root.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { unwrapped } from "../../src/process/sandbox.ts";
@@ -13,7 +13,7 @@ import { projectOf } from "../support/project.ts";
 /** pnpm 10 and Yarn 1, as npm installed them, and a registry that nobody answers at. */
 const env = {
   PATH: `${join(packageRoot, "node_modules", ".bin")}${delimiter}${process.env.PATH}`,
-  HOME: temporaryFolder(),
+  HOME: temporaryFolder(afterAll),
   npm_config_registry: "http://127.0.0.1:9",
   npm_config_fetch_retries: "0",
 };

@@ -40,4 +40,7 @@ export function phpunit(): Format {
 }
 
 /** The number after a word: 3 for "Failures" in "Tests: 7, Failures: 3." */
-const countIn = (text: string, what: string) => Number(new RegExp(`(?:^|, )${what}: (\\d+)`).exec(text)?.[1] ?? 0);
+function countIn(text: string, what: string): number {
+  const part = text.split(", ").find((each) => each.startsWith(`${what}: `));
+  return Number.parseInt(part?.slice(what.length + 2) ?? "0", 10);
+}

@@ -81,6 +81,8 @@ export const COMPOSED: readonly {
   { file: "src/engine/rehearsal/rules.ts", text: "pattern", instances: [] },
   // The model's own pattern, which runs in a thread that is terminated on timeout.
   { file: "src/tools/search/find-text.ts", text: "source", instances: [] },
+  // Alternatives, each of which is judged by itself.
+  { file: "src/git/test-patterns.ts", text: "patterns.map", instances: [] },
   {
     file: "src/lib/invocation.ts",
     text: "{WORDS}",
