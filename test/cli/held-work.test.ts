@@ -7,8 +7,8 @@ import type { Task } from "../../src/protocol/squads.ts";
 import { asked, decide } from "../support/approvals.ts";
 import { providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { collectEndings, temporaryHome } from "../support/home.ts";
-import { isAfterTool, scriptedModel } from "../support/model.ts";
-import { characterOf, delegate, ended, project, squadWith, systemOf } from "../support/squads.ts";
+import { isAfterTool, lastUserText, scriptedModel } from "../support/model.ts";
+import { characterOf, delegate, ended, project, squadWith } from "../support/squads.ts";
 import { play, sh } from "../support/swarm/index.ts";
 import { ON_BRANCH } from "../support/swarm/pipelines.ts";
 import { until } from "../support/until.ts";
@@ -18,7 +18,7 @@ afterAll(end);
 
 const pipeline = play(({ role, afterTool }) => (role === "engineer" && !afterTool ? sh("echo once >> counted.txt") : undefined));
 const model: Model = (request) => {
-  const isOfRun = characterOf(request) === undefined && !systemOf(request).includes("squad_delegate");
+  const isOfRun = characterOf(request) === undefined && !lastUserText(request).includes("[via ");
   if (isOfRun) return pipeline(request);
   return isAfterTool(request) ? { say: "It ran." } : { call: [{ tool: "shell", args: { command: "echo once > made.txt" } }] };
 };
