@@ -170,9 +170,13 @@ export async function commitAll(
   return current(tree);
 }
 
+/** A check or an install may change every file of a large project. */
+const MOST_STATUS = 100_000_000;
+
 /** Compares a worktree with its last commit: the changed files, the new ones, and whether there are neither. */
 export async function changedIn({ git, path }: Tree): Promise<{ files: string[]; untracked: string[]; clean: boolean }> {
-  const { code, stdout } = await git.run(path, ["status", "--porcelain=v2", "--untracked-files=all", "--no-renames", "-z"]);
+  const args = ["status", "--porcelain=v2", "--untracked-files=all", "--no-renames", "-z"];
+  const { code, stdout } = await git.run(path, args, { maxOutput: MOST_STATUS });
   const lines = stdout.split("\0").filter((line) => line !== "");
   return {
     files: lines.flatMap((line) => changedFile(line) ?? []),
@@ -190,7 +194,7 @@ export interface Besides {
 
 export async function besidesIn({ git, path }: Pick<Tree, "git" | "path">): Promise<Besides> {
   const args = ["status", "--porcelain=v2", "--untracked-files=normal", "--ignored=traditional", "--no-renames", "-z"];
-  const { stdout } = await git.run(path, args, { maxOutput: 5_000_000 });
+  const { stdout } = await git.run(path, args, { maxOutput: MOST_STATUS });
   const lines = stdout.split("\0").filter((line) => line !== "");
   const marked = (mark: string) => lines.flatMap((line) => (line.startsWith(mark) ? [line.slice(mark.length)] : []));
   return { files: lines.flatMap((line) => changedFile(line) ?? []), untracked: marked("? "), ignored: marked("! ") };
@@ -208,8 +212,14 @@ export async function restoreFiles(tree: Tree, files: readonly string[]): Promis
   const { git, path } = tree;
   await resetSubmodules(tree, files);
   const listed = ["--pathspec-from-file=-", "--pathspec-file-nul"];
-  const input = files.map((file) => `:(top,literal)${file}\0`).join("");
+  const input = files.map((file) => `${pathspecOf(file)}\0`).join("");
   await git.must(path, ["restore", "--source=HEAD", "--staged", "--worktree", ...listed], { input });
+}
+
+/** Bytes of a name that are not UTF-8 were lost when git's output was read: a pattern stands for them. */
+function pathspecOf(file: string): string {
+  if (!file.includes("\ufffd")) return `:(top,literal)${file}`;
+  return `:(top,glob)${file.replace(/[\\*?[\]]/g, "\\$&").replace(/\ufffd+/g, "*")}`;
 }
 
 /** Restores files to the last commit, so that checks see exactly what was committed. */
