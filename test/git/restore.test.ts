@@ -1,15 +1,16 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Tree } from "../../src/git/tree.ts";
-import { changedIn, restoreFiles } from "../../src/git/worktrees.ts";
+import { openRepo } from "../../src/git/repository.ts";
+import { changedIn, restoreFiles, treeOf } from "../../src/git/worktrees.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { git } from "../support/swarm/index.ts";
 
-/** Commits these files, changes them all, and restores them as after a check that fails. Returns those that are not restored. */
+/** Commits these files, changes them all in a worktree, and restores them as after a check that fails. Returns how many differ. */
 async function leftAfterRestore(names: readonly (string | Buffer)[]): Promise<number> {
-  const path = temporaryFolder();
+  const project = realpathSync(temporaryFolder());
+  let path = project;
   const at = (name: string | Buffer) => Buffer.concat([Buffer.from(`${path}/`), Buffer.from(name)]);
   mkdirSync(join(path, "sources-with-a-long-name"));
   const write = (text: string) => {
@@ -19,8 +20,10 @@ async function leftAfterRestore(names: readonly (string | Buffer)[]): Promise<nu
   write("committed\n");
   git(path, "add", "-A");
   git(path, "commit", "-q", "-m", "start");
+  path = join(realpathSync(temporaryFolder()), "tree");
+  git(project, "worktree", "add", "-q", "-b", "work", path);
   write("changed\n");
-  const tree: Tree = { git: testGit(), path, branch: "main" };
+  const tree = treeOf((await openRepo(testGit(), project))!, path, "work");
   const { files } = await changedIn(tree);
   expect(files).toHaveLength(names.length);
   await restoreFiles(tree, files);
