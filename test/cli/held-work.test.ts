@@ -17,10 +17,15 @@ const { atTheEnd, end } = collectEndings();
 afterAll(end);
 
 const pipeline = play(({ role, afterTool }) => (role === "engineer" && !afterTool ? sh("echo once >> counted.txt") : undefined));
+/** Agents and answers to a person run a command first; reports of ended work are only noted. */
 const model: Model = (request) => {
-  const isOfRun = characterOf(request) === undefined && !lastUserText(request).includes("[via ");
-  if (isOfRun) return pipeline(request);
-  return isAfterTool(request) ? { say: "It ran." } : { call: [{ tool: "shell", args: { command: "echo once > made.txt" } }] };
+  const isAgent = characterOf(request) !== undefined;
+  const said = lastUserText(request);
+  if (!isAgent && !said.includes("[via ")) return pipeline(request);
+  const works = isAgent || said.includes("[via api]");
+  return works && !isAfterTool(request)
+    ? { call: [{ tool: "shell", args: { command: "echo once > made.txt" } }] }
+    : { say: "It ran." };
 };
 
 let home: string;
