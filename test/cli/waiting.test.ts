@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 /** Starts `io send` and collects its output. */
 function send(...args: string[]) {
-  const { said, ended } = startIo(["send", ...args], home);
+  const { said, ended } = startIo(["send", ...args], home, {}, home);
   return {
     said,
     ended,

@@ -230,8 +230,12 @@ export function runIo(
 }
 
 /** Starts `io` and collects its output. `input` is its standard input, which stays open until the caller closes it. */
-export function startIo(args: string[], home: string, extra: NodeJS.ProcessEnv = {}) {
-  const cwd = args.length === 0 ? home : process.cwd();
+export function startIo(
+  args: string[],
+  home: string,
+  extra: NodeJS.ProcessEnv = {},
+  cwd = args.length === 0 ? home : process.cwd(),
+) {
   const child = spawn(process.execPath, [IO, ...args], {
     cwd,
     env: cleanEnvironment(home, extra),
