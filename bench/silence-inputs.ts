@@ -1,14 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { Config, parseConfig } from "../src/home/config.ts";
 import { pathsOf } from "../src/home/paths.ts";
 import { jsonTrouble, valueTrouble } from "../src/lib/input-budget.ts";
 import { readJsonInput } from "../src/lib/input-json.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
 import { oneLine, quoted } from "../src/lib/quoted.ts";
 import { realOf } from "../src/lib/real-path.ts";
 import { createRedactor } from "../src/lib/redact.ts";
+import { stackOf } from "../src/lib/stack.ts";
 import { terminalSafe } from "../src/lib/terminal-safe.ts";
 import { explainIssues } from "../src/lib/validation.ts";
 import { visible } from "../src/lib/visible.ts";
@@ -33,7 +36,20 @@ export interface Item {
 
 /** Inputs whose cost depends on their entries, alternatives, levels or invisible characters rather than on their length. */
 export function inputs(folder: string): Item[] {
-  return [...documents(), ...unseen(), ...braces(folder), ...paths(folder), ...repositories(folder)];
+  return [...documents(), ...unseen(), ...braces(folder), ...paths(folder), ...repositories(folder), ...errors()];
+}
+
+/** An error that is logged with a stack through the largest files of the bundle. */
+function errors(): Item[] {
+  const dist = join(packageRoot, "dist");
+  const maps = readdirSync(dist).filter((name) => name.endsWith(".js.map"));
+  const largest = maps.sort((a, b) => statSync(join(dist, b)).size - statSync(join(dist, a)).size).slice(0, 3);
+  const error = new Error("lost");
+  error.stack = largest
+    .map((name) => join(dist, name.slice(0, -".map".length)))
+    .flatMap((file) => [10, 500, 1_000].map((line) => `    at run (${pathToFileURL(file)}:${line}:20)`))
+    .join("\n");
+  return [{ what: "an error through the three largest files of the bundle", work: () => stackOf(error) }];
 }
 
 function documents(): Item[] {

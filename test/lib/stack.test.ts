@@ -39,26 +39,6 @@ test("a stack names the files of src as Node's own source maps do", () => {
   expect(named).toBeGreaterThan(1_000);
 });
 
-test("an error in many files of the bundle is mapped without blocking the event loop", () => {
-  const error = new Error("lost");
-  const largest = bundles
-    .map((name) => ({ name, size: readFileSync(join(dist, `${name}.map`)).length }))
-    .sort((a, b) => b.size - a.size)
-    .slice(0, 5);
-  error.stack = largest
-    .map(({ name }) => `    at run (${pathToFileURL(join(dist, name)).href}:${framesOf(name).at(-1)!.line + 1}:1)`)
-    .join("\n");
-  const took = (work: () => void) => {
-    const before = performance.now();
-    work();
-    return performance.now() - before;
-  };
-  const ours = Math.min(...[1, 2, 3].map(() => took(() => stackOf(error))));
-  const maps = largest.map(({ name }) => JSON.parse(readFileSync(join(dist, `${name}.map`), "utf8")));
-  const nodes = Math.min(...[1, 2, 3].map(() => took(() => maps.map((map) => new SourceMap(map)))));
-  expect(ours).toBeLessThan(nodes / 3);
-});
-
 test("a stack without files of the bundle stays as it is", () => {
   const error = new Error("lost");
   expect(stackOf(error)).toBe(error.stack);
