@@ -22,7 +22,8 @@ const PLACES = [
 
 const RUNS_TOX = /(?:^|[\s;&|"'[,])tox(?=[\s"',\]]|$)/m;
 /** A folded command continues on the next lines, which begin no step and no key. */
-const NAMED = /\btox\b(?:[^\n]|\n[ \t]+(?![ \t]|- |\w+:)){0,200}?(?<=\s)-e[ =]?([\w.,${}-]{1,200})/g;
+const FOLD = /\n[ \t]{1,100}(?![ \t]|- |\w{1,50}:)/g;
+const NAMED = /\btox\b[^\n]{0,200}?[ \t]-e[ =]?([\w.,${}-]{1,200})/g;
 /** Environments that measure, document or release. */
 const NO_CHECK = /bench|codspeed|asv|^(?:docs?|changelog|release|publish)(?:-|$)/;
 const CHOSEN_ELSEWHERE = /\bTOX_?ENV\b/;
@@ -36,7 +37,9 @@ export function fromTox(view: ProjectView): WrittenCommand[] {
   if (!place || !RUNS_TOX.test(view.ci)) return [];
   const { file, base, each, list } = place;
   const sections = sectionsOf(view.read(file) ?? "");
-  const named = [...view.ci.matchAll(NAMED)].flatMap((match) => match[1]!.split(",")).filter((name) => !NO_CHECK.test(name));
+  const named = [...view.ci.replace(FOLD, " ").matchAll(NAMED)]
+    .flatMap((match) => match[1]!.split(","))
+    .filter((name) => !NO_CHECK.test(name));
   const [section, ...keys] = list;
   const listed = CHOSEN_ELSEWHERE.test(view.ci)
     ? []
