@@ -66,7 +66,12 @@ export function createConversations({
   todosOf,
   log,
 }: ConversationsDeps) {
-  const fingerprint = fingerprintOf(version, tools);
+  let known: string | undefined;
+  /** Computed at the first message: a start does not need it. */
+  const fingerprint = () => {
+    known ??= fingerprintOf(version, tools);
+    return known;
+  };
 
   const sessionWith = (id: string, conversation: string, model: string | undefined): Session => {
     const mode = modeOf(conversation);
@@ -106,7 +111,7 @@ export function createConversations({
 
   function begin(conversation: string): string {
     const id = newId(`io-${conversation}`);
-    sessions.begin(id, ownerOf(conversation), fingerprint);
+    sessions.begin(id, ownerOf(conversation), fingerprint());
     if (conversation === "main") state.set("orchestrator_session_id", id);
     return id;
   }
@@ -125,7 +130,7 @@ export function createConversations({
     /** The current session of a conversation, for a turn with the default model or another. */
     current(conversation: string, model?: string): Session {
       const row = sessions.current(ownerOf(conversation));
-      if (row?.fingerprint === fingerprint) return sessionWith(row.id, conversation, model);
+      if (row?.fingerprint === fingerprint()) return sessionWith(row.id, conversation, model);
       const id = begin(conversation);
       if (row) log.info("a session is replaced because IO has changed since it began", { conversation, old: row.id, new: id });
       return sessionWith(id, conversation, model);

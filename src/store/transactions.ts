@@ -59,14 +59,19 @@ export function createTransactions(connection: Database, deps: TransactionsDeps 
 
   const db: Database = {
     exec: (sql) => guarded(() => connection.exec(sql)),
+    // A statement is compiled when it is first used: a start creates hundreds that it does not run.
     prepare(sql) {
-      const statement = guarded(() => connection.prepare(sql));
+      let compiled: Statement | undefined;
+      const statement = () => {
+        compiled ??= connection.prepare(sql);
+        return compiled;
+      };
       return {
-        run: (...values) => guarded(() => statement.run(...values)),
-        get: (...values) => guarded(() => statement.get(...values)),
-        all: (...values) => guarded(() => statement.all(...values)),
+        run: (...values) => guarded(() => statement().run(...values)),
+        get: (...values) => guarded(() => statement().get(...values)),
+        all: (...values) => guarded(() => statement().all(...values)),
         *iterate(...values) {
-          const rows = guarded(() => statement.iterate(...values));
+          const rows = guarded(() => statement().iterate(...values));
           try {
             for (let row = guarded(() => rows.next()); !row.done; row = guarded(() => rows.next())) yield row.value;
           } finally {

@@ -162,16 +162,15 @@ export function createGate(deps: GateDeps): Gate {
   return {
     bind: (tools, scope) =>
       tools.map((tool) => {
-        const { strict: schema, parameters } = shapeOf(tool);
-        const { name, description } = tool;
+        const shape = shapeOf(tool);
         const scopeFor = (owner: string) => (typeof scope === "function" ? scope(owner) : scope);
-        return {
-          ...{ name, description, parameters, ...(tool.server !== undefined && { optional: true as const }) },
-          call: (args, invocation) => passOnce({ tool, schema, scope: scopeFor(invocation.owner) }, args, invocation),
+        return Object.assign(offered(tool, shape), {
+          call: (args, invocation) =>
+            passOnce({ tool, schema: shape.strict, scope: scopeFor(invocation.owner) }, args, invocation),
           earlier: ({ owner, attempt, sessionId, settled }) =>
-            earlierEffects(journal, { owner, attempt, sessionId, tool: name }, settled, audit),
+            earlierEffects(journal, { owner, attempt, sessionId, tool: tool.name }, settled, audit),
           turnEnded: (owner) => lasting.end(owner, tool.turnEnded?.(owner)),
-        };
+        } satisfies Omit<EngineTool, keyof ReturnType<typeof offered>>);
       }),
     callsOf: journal.callsOf,
     effectsOf: journal.effectsOf,
@@ -244,14 +243,42 @@ function createLasting() {
   };
 }
 
-/** Compiles each schema once, since tools are bound anew for every agent. */
+/** Compiles each schema once, since tools are bound anew for every agent, and when it is first needed: a start is not. */
 function createShapes() {
-  const shapes = new WeakMap<Tool["schema"], { strict: Tool["schema"]; parameters: Record<string, unknown> }>();
-  return ({ schema, parameters }: Tool) => {
-    const made = () =>
-      parameters ? { strict: schema, parameters } : { strict: schema.strict(), parameters: parametersOf(schema) };
-    const known = shapes.get(schema) ?? made();
+  const shapes = new WeakMap<Tool["schema"], Shape>();
+  return ({ schema, parameters }: Tool): Shape => {
+    const known = shapes.get(schema) ?? createShape(schema, parameters);
     shapes.set(schema, known);
     return known;
+  };
+}
+
+interface Shape {
+  readonly strict: Tool["schema"];
+  readonly parameters: Record<string, unknown>;
+}
+
+function createShape(schema: Tool["schema"], given: Tool["parameters"]): Shape {
+  let strict: Tool["schema"] | undefined = given && schema;
+  let parameters = given;
+  return {
+    get strict() {
+      strict ??= schema.strict();
+      return strict;
+    },
+    get parameters() {
+      parameters ??= parametersOf(schema);
+      return parameters;
+    },
+  };
+}
+
+/** What a model is shown of a tool. */
+function offered({ name, description, server }: Tool, shape: Shape) {
+  return {
+    ...{ name, description, ...(server !== undefined && { optional: true as const }) },
+    get parameters() {
+      return shape.parameters;
+    },
   };
 }
