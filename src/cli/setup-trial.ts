@@ -1,6 +1,7 @@
 import type { EngineKind } from "../engine/port.ts";
 import { type Config, type ConfigKey, loadConfig, parseConfig } from "../home/config.ts";
 import type { Finding } from "../protocol/doctor.ts";
+import type { ModelCall } from "../protocol/usage.ts";
 import type { Shell } from "./output.ts";
 
 export type Changes = { [K in ConfigKey]?: unknown };
@@ -26,7 +27,12 @@ export async function tryOut(
 ): Promise<Finding | undefined> {
   const { model } = await import("../daemon/doctor.ts");
   const env = engine === undefined ? shell.env : { ...shell.env, IO_ENGINE: engine };
-  const findings = await model({ paths: shell.paths, env, actor: "setup", settings: configWith(shell, changes) });
+  // A daemon that has the data folder counts the calls itself.
+  const record = async (_: unknown, calls: readonly ModelCall[]) => {
+    await shell.client().request("POST", "/api/usage", { actor: "setup", calls });
+  };
+  const settings = configWith(shell, changes);
+  const findings = await model({ paths: shell.paths, env, actor: "setup", settings, ...(shell.daemon() && { record }) });
   return findings.find(({ state }) => state === "failed") ?? findings.at(-1);
 }
 

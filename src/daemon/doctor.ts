@@ -23,7 +23,7 @@ import { nearestExisting, obstacleTo } from "../lib/writable.ts";
 import { exec } from "../process/exec.ts";
 import { findPrograms } from "../process/programs.ts";
 import type { DoctorReport, Finding } from "../protocol/doctor.ts";
-import type { ModelCall } from "../protocol/usage.ts";
+import type { ModelCall, Spender } from "../protocol/usage.ts";
 import { findFaults } from "../store/integrity.ts";
 import { lockHolder } from "../store/lock.ts";
 import { recordAside } from "../store/usage-aside.ts";
@@ -45,6 +45,8 @@ export interface DoctorDeps {
   fix?: boolean;
   /** The MCP servers as a running daemon knows them; missing if none runs. */
   servers?: ConnectionFindingsDeps["servers"];
+  /** Writes down what the model was asked. By default it goes into the database, if no daemon has it. */
+  record?: (spender: Spender, calls: readonly ModelCall[]) => Promise<void> | void;
   /** Run only this check. */
   only?: string;
   /** Ends the examination; the findings are then incomplete. */
@@ -243,6 +245,7 @@ function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJ
 
 /** Starts the real runtime in a scratch folder and asks the model as a message would, with a tool. */
 export const model: Examination = async ({ paths, env, actor = "doctor", signal, ...given }) => {
+  const { record = (spender, calls) => recordAside(paths, spender, calls) } = given;
   const settings: Config = given.settings ?? loadConfig(paths.config);
   let choice: Choice;
   try {
@@ -268,7 +271,7 @@ export const model: Examination = async ({ paths, env, actor = "doctor", signal,
       return await unlessAborted(tryEngine(engine, folder), signal);
     } finally {
       await engine.stop();
-      record();
+      await writeDown();
     }
   });
 
@@ -280,9 +283,9 @@ export const model: Examination = async ({ paths, env, actor = "doctor", signal,
   }
 
   /** A failed write is not the model's fault; the database check reports it. */
-  function record(): void {
+  async function writeDown(): Promise<void> {
     try {
-      recordAside(paths.database, { owner: actor, actor, agent: actor, source: "cli" }, calls);
+      await record({ owner: actor, actor, agent: actor, source: "cli" }, calls);
     } catch (error) {
       log.debug("what the trial used was not written down", { error });
     }

@@ -10,6 +10,7 @@ import { realOf } from "../lib/real-path.ts";
 import { createConnectionJudge } from "../process/wall/connection-judge.ts";
 import { createNameFinder } from "../project/find-names.ts";
 import type { Status, Stopped } from "../protocol/api.ts";
+import type { ModelCall, Spender } from "../protocol/usage.ts";
 import { createClientTokens } from "../store/client-tokens.ts";
 import { createLastHeard } from "../store/last-heard.ts";
 import { createMessageSearch } from "../store/message-search.ts";
@@ -76,6 +77,9 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
     pulls,
     watches,
   } = rooms;
+  const recordUsage = (spender: Spender, calls: readonly ModelCall[]) => {
+    for (const call of calls) usage.record(spender, call);
+  };
   return createHttp({
     ...{ token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, emit: hub.emit, hub, events, disk: disk.info, callsOf: gate.callsOf },
@@ -132,8 +136,11 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
     checkAddress,
     squadProject: (slug) => squads.projectOf(slug),
     checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env, paths.home),
-    doctor: async (options) =>
-      (await import("./doctor.ts")).examine({ paths, env, servers: () => rooms.mcp.list(projectsOf(rooms)), ...options }),
+    recordUsage,
+    doctor: async (options) => {
+      const { examine } = await import("./doctor.ts");
+      return examine({ paths, env, servers: () => rooms.mcp.list(projectsOf(rooms)), record: recordUsage, ...options });
+    },
   });
 }
 

@@ -9,16 +9,19 @@ export const Usage = z.object({
 });
 export type Usage = z.infer<typeof Usage>;
 
+const Count = z.number().int().nonnegative();
+
 /** One model call, as the provider reported it. */
-export interface ModelCall {
-  model: string;
-  inputTokens: number;
-  outputTokens: number;
-  cacheReadTokens: number;
-  durationMs: number;
+export const ModelCall = z.strictObject({
+  model: z.string().max(300),
+  inputTokens: Count,
+  outputTokens: Count,
+  cacheReadTokens: Count,
+  durationMs: z.number().nonnegative(),
   /** Whether the embedded rehearsal model served it, which costs nothing. */
-  rehearsal?: boolean;
-}
+  rehearsal: z.boolean().optional(),
+});
+export type ModelCall = z.infer<typeof ModelCall>;
 
 /** Who pays for a model call. */
 export interface Spender {

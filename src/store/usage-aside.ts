@@ -2,19 +2,31 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { ModelCall, Spender } from "../protocol/usage.ts";
+import { takeLock } from "./lock.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { openStore } from "./open.ts";
 import { createUsageLog } from "./usage.ts";
 
-/** Records calls made outside the daemon. Does nothing if the database has another version or the home is missing. */
-export function recordAside(path: string, spender: Spender, calls: readonly ModelCall[]): void {
-  if (calls.length === 0 || !existsSync(dirname(path)) || (existsSync(path) && !isCurrent(path))) return;
-  const store = openStore(path);
+/**
+ * Records calls that were made while no daemon has the data folder. Does nothing if the database has another version or the home
+ * is missing.
+ */
+export function recordAside(paths: { database: string; lock: string }, spender: Spender, calls: readonly ModelCall[]): void {
+  const { database, lock } = paths;
+  if (calls.length === 0 || !existsSync(dirname(database))) return;
+  const taken = takeLock(lock);
+  if (!taken) throw new Error("another process has the data folder");
   try {
-    const usage = createUsageLog(store);
-    for (const call of calls) usage.record(spender, call);
+    if (existsSync(database) && !isCurrent(database)) return;
+    const store = openStore(database);
+    try {
+      const usage = createUsageLog(store);
+      for (const call of calls) usage.record(spender, call);
+    } finally {
+      store.close();
+    }
   } finally {
-    store.close();
+    taken.release();
   }
 }
 

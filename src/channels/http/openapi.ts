@@ -25,6 +25,7 @@ const NAMES: Record<string, string> = {
   "post /api/runs/validate": "validatePipeline",
   "post /api/wiki/restore": "restoreWikiPage",
   "post /api/doctor/mend": "mendFinding",
+  "post /api/usage": "recordUsage",
   "post /api/workers/invite": "inviteWorker",
   "get /api/mcp": "listMcpServers",
   "post /api/mcp": "addMcpServer",
