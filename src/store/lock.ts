@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { messageOf } from "../lib/errors.ts";
+import { isBusy } from "./faults.ts";
 
 /** Takes a lock that the system releases when this process ends, however it ends. Undefined if somebody else holds it. */
 export function takeLock(path: string): { release(): void } | undefined {
@@ -97,8 +97,4 @@ function hasOpen(pid: number, { dev, ino }: FileNumber): boolean | undefined {
     const file = statSync(join(folder, name), { throwIfNoEntry: false });
     return file?.ino === ino && file.dev === dev;
   });
-}
-
-function isBusy(error: unknown): boolean {
-  return /locked|busy/i.test(messageOf(error));
 }
