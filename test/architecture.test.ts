@@ -345,31 +345,36 @@ function opensIn(source: Source | undefined): string[] {
 /** Exported names of two words or more, which do not occur in a sentence by chance. */
 const TYPE_NAME = /^export (?:type|interface|class|const) ([A-Z][a-z]+[A-Z]\w*)/gm;
 
-function namesInSentences({ path, text }: Source, names: ReadonlySet<string>): string[] {
-  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-  const visit = (node: ts.Node): string[] => {
-    const inner: string[] = [];
-    ts.forEachChild(node, (child) => void inner.push(...visit(child)));
-    if (!ts.isStringLiteralLike(node) && !ts.isTemplateHead(node) && !ts.isTemplateMiddleOrTemplateTail(node)) return inner;
-    const found = node.text.includes(" ") ? (node.text.match(/\b[A-Z]\w+\b/g) ?? []).filter((word) => names.has(word)) : [];
-    return [...inner, ...found.map((word) => `src/${path}: "${word}" is the name of a type.`)];
-  };
-  return visit(file);
+function namesInSentences(source: Source, names: ReadonlySet<string>): string[] {
+  return findingsIn(source, (node) => {
+    const isText = ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node);
+    if (!isText || !node.text.includes(" ")) return [];
+    const words = (node.text.match(/\b[A-Z]\w+\b/g) ?? []).filter((word) => names.has(word));
+    return words.map((word) => `src/${source.path}: "${word}" is the name of a type.`);
+  });
 }
 
 /** A function's lines include everything inside it, from its first line to its last. */
-function longFunctions({ path, text }: Source): string[] {
-  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-  const lineOf = (position: number) => file.getLineAndCharacterOfPosition(position).line;
-  const visit = (node: ts.Node): string[] => {
-    const inner: string[] = [];
-    ts.forEachChild(node, (child) => void inner.push(...visit(child)));
-    if (!ts.isFunctionLike(node) || !("body" in node)) return inner;
+function longFunctions(source: Source): string[] {
+  return findingsIn(source, (node, file) => {
+    if (!ts.isFunctionLike(node) || !("body" in node)) return [];
+    const lineOf = (position: number) => file.getLineAndCharacterOfPosition(position).line;
     const lines = lineOf(node.end) - lineOf(node.getStart(file)) + 1;
-    if (lines <= MAX_FUNCTION_LINES) return inner;
-    return [`src/${path}: ${nameOf(node)} has ${lines} lines: at most ${MAX_FUNCTION_LINES} are allowed.`, ...inner];
+    if (lines <= MAX_FUNCTION_LINES) return [];
+    return [`src/${source.path}: ${nameOf(node)} has ${lines} lines: at most ${MAX_FUNCTION_LINES} are allowed.`];
+  });
+}
+
+/** What a check finds at each node of a file. */
+function findingsIn({ path, text }: Source, check: (node: ts.Node, file: ts.SourceFile) => string[]): string[] {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    found.push(...check(node, file));
+    ts.forEachChild(node, visit);
   };
-  return visit(file);
+  visit(file);
+  return found;
 }
 
 /** A function's own name, or the name of what it is assigned to. */
