@@ -25,20 +25,22 @@ export function welcomeLines({ status, url, mode, conversation, folder, env, isF
     ...(folder === null ? [] : [`Conversation ${conversation}, in ${folder}`]),
     ...(how === undefined ? [] : [how]),
     ...(mode === status.mode ? [] : [`This conversation is in the mode ${mode}: ${MODE_WORDS[mode]}.`]),
-    ...(isFirst ? firstLines(folder) : []),
+    ...(isFirst ? firstLines(folder, status.engine.kind) : []),
     "Type a message; /help lists commands and keys; Ctrl-C twice leaves, and IO goes on in the background.",
   ];
 }
 
-function firstLines(folder: string | null): string[] {
-  return [
-    ...(folder === null
-      ? ["No project here: IO works in a folder of its own. Open io in a project's folder to work on that."]
-      : []),
-    folder === null
-      ? 'Try: "What can you do?" · "Remember that I prefer tabs." · /help'
-      : `Try: "What is this project, and how is it tested?" · "${mendWhat(folder)}" · /diff and /undo after a change`,
-  ];
+function firstLines(folder: string | null, engine: Status["engine"]["kind"]): string[] {
+  const place = "No project here: IO works in a folder of its own. Open io in a project's folder to work on that.";
+  return [...(folder === null ? [place] : []), `Try: ${suggestions(folder, engine).join(" · ")}`];
+}
+
+/** Three things that can be done here; the rehearsal model knows only its scenes. */
+function suggestions(folder: string | null, engine: Status["engine"]["kind"]): string[] {
+  if (engine === "rehearsal")
+    return ['"Remember that I prefer tabs."', folder === null ? '"Run date"' : '"Form a squad here."', "/help"];
+  if (folder === null) return ['"What can you do?"', '"Remember that I prefer tabs."', "/help"];
+  return ['"What is this project, and how is it tested?"', `"${mendWhat(folder)}"`, "/diff and /undo after a change"];
 }
 
 /** Suggests a first piece of work, on a file that exists. */
