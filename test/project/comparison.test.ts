@@ -130,6 +130,41 @@ test("tests of two crates with one name are two tests", () => {
   expect(verdictOf([before], [now, now])).toMatchObject({ verdict: "failed", why: "new: b_c:src/lib.rs works" });
 });
 
+test.each<[string, string[]]>([
+  ["Cargo behind a script", [...crate("a_c", "FAILED"), "error: test failed, to rerun pass `--lib`"]],
+  [
+    "modules of Maven",
+    [
+      "[ERROR] x.ATest.a -- Time elapsed: 0.004 s <<< FAILURE!",
+      "[ERROR] Tests run: 4, Failures: 1, Errors: 0, Skipped: 0",
+      "[INFO] core ............................................... FAILURE [  1.2 s]",
+      "[INFO] app ................................................ SKIPPED",
+    ],
+  ],
+  [
+    "pytest set up to stop",
+    [
+      "===== short test summary info =====",
+      "FAILED test_a.py::test_x - assert 0",
+      "!!!!!!!!!!!!!!!!!!!!!!!!!! stopping after 1 failures !!!!!!!!!!!!!!!!!!!!!!!!!!!",
+      "===== 1 failed, 3 passed in 0.05s =====",
+    ],
+  ],
+])("tests that were left out because others fail as before give no verdict: %s", (_, lines) => {
+  expect(verdictOf([ran(lines)], [ran(lines)])).toMatchObject({
+    verdict: "could not run",
+    why: "it failed before the run as it does now, and so never reaches the tests after the first failure",
+  });
+});
+
+test("Cargo that goes on after the first failing target has left out none", () => {
+  const lines = [
+    ...[...crate("a_c", "FAILED"), "error: test failed, to rerun pass `-p a_c --lib`", ...crate("b_c", "ok")],
+    ...["error: 1 target failed:", "    `-p a_c --lib`"],
+  ];
+  expect(verdictOf([ran(lines)], [ran(lines)])).toMatchObject({ verdict: "as before" });
+});
+
 /** node:test over two files that each have a test "works", in a worktree. */
 const nodeTap = (bad: string, folder: string) => [
   "TAP version 13",

@@ -21,6 +21,8 @@ export interface Reading {
   complaints: string[] | undefined;
   /** The same for complaints of compilers, linters and coverage limits, which test runners do not count. */
   others: string[] | undefined;
+  /** Whether it says that tests were left out because others failed. */
+  stopped: boolean;
 }
 
 /** Longer lines are data, not a runner's words. */
@@ -45,6 +47,7 @@ export function createReader(clean = (line: string) => line, folder?: string) {
   const formats = FORMATS.map((create) => create());
   const complaints = createComplaints(COMPLAINT);
   const others = createComplaints(OTHER_COMPLAINT);
+  let stopped = false;
   let rest = "";
   let tail = "";
 
@@ -59,6 +62,9 @@ export function createReader(clean = (line: string) => line, folder?: string) {
     if (!OF_NO_INTEREST.test(text)) tail = `${tail}${text}\n`.slice(-MAX_TAIL);
     complaints.add(text);
     others.add(text);
+    if (STOPPED.test(text)) stopped = true;
+    // Cargo that goes on names every target at the end.
+    else if (CARGO_WENT_ON.test(text)) stopped = false;
   }
   return {
     add(chunk: string): void {
@@ -71,7 +77,7 @@ export function createReader(clean = (line: string) => line, folder?: string) {
       if (rest !== "") line(rest);
       rest = "";
       const reports = formats.map((format) => format.report()).filter((report) => report !== undefined);
-      return { tail, reports, complaints: complaints.list(), others: others.list() };
+      return { tail, reports, complaints: complaints.list(), others: others.list(), stopped };
     },
   };
 }
@@ -82,6 +88,11 @@ export function readOutput(output: string): Reading {
   reader.add(output);
   return reader.end();
 }
+
+/** Cargo, nextest, Maven's modules, pytest and Jest, where they leave out tests because others failed. */
+const STOPPED =
+  /^error: (?:doc)?test failed, to rerun pass |^(?:warning|error): \d+\/\d+ tests (?:were|was) not run due to |^\[INFO\] .{1,200} SKIPPED$|^!+ (?:Interrupted: )?stopping after \d+ failures? !+$|^Test Suites: .*\b\d+ of \d+ total$/;
+const CARGO_WENT_ON = /^error: \d+ targets? failed:$/;
 
 /** Also the entries of numbered and marked lists, which name what failed in words of their own. */
 const COMPLAINT =
