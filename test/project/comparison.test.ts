@@ -153,7 +153,7 @@ test.each<[string, string[]]>([
 ])("tests that were left out because others fail as before give no verdict: %s", (_, lines) => {
   expect(verdictOf([ran(lines)], [ran(lines)])).toMatchObject({
     verdict: "could not run",
-    why: "it failed before the run as it does now, and so never reaches the tests after the first failure",
+    why: "it failed before the run as it does now, so nothing is known of the tests after the first failure",
   });
 });
 
@@ -163,6 +163,20 @@ test("Cargo that goes on after the first failing target has left out none", () =
     ...["error: 1 target failed:", "    `-p a_c --lib`"],
   ];
   expect(verdictOf([ran(lines)], [ran(lines)])).toMatchObject({ verdict: "as before" });
+});
+
+test.each<[string, (nth: number) => string]>([
+  ["a time of day", (nth) => `19 11 2026 18:47:2${nth}.70${nth}:ERROR [launcher]: No binary for ChromeHeadless browser.`],
+  ["a local date", (nth) => `11/19/2026, 6:47:2${nth} PM - error: no browser`],
+  ["a temporary folder", (nth) => `ERROR: cannot start in /tmp/karma-3894675${nth}`],
+  ["a process", (nth) => `browser[1234${nth}]: error: no display`],
+  ["a port", (nth) => `error: no answer at 127.0.0.1:4300${nth}`],
+])("a check that fails as before besides its tests is not blamed for %s", (_, line) => {
+  const tap = ["TAP version 13", "ok 1 - adds", "1..1"];
+  const failing = (nth: number, more: string[] = []) => ran([...tap, line(nth), ...more]);
+  expect(verdictOf([failing(1), failing(2)], [failing(3), failing(4)])).toMatchObject({ verdict: "as before" });
+  const worse = (nth: number) => failing(nth, ["error: something else"]);
+  expect(verdictOf([failing(1), failing(2)], [worse(3), worse(4)])).toMatchObject({ verdict: "failed" });
 });
 
 /** node:test over two files that each have a test "works", in a worktree. */

@@ -245,7 +245,7 @@ test("a failure behind tests that fail as before is not excused: what was not re
   };
   const { run } = await runWith(["npm test"], { script, files, apply: true });
   expect(run).toMatchObject({ outcome: "untested", applied: false });
-  const why = 'it failed before the run as it does now, and so never reaches "sh lint.sh"';
+  const why = 'it failed before the run as it does now, so nothing is known of "sh lint.sh"';
   expect(run.evidence[0]).toMatchObject({ verdict: "could not run", why });
 });
 

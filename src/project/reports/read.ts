@@ -7,6 +7,7 @@ import { phpunit } from "./phpunit.ts";
 import { pytest, unittest } from "./python.ts";
 import type { Format, TestReport } from "./report.ts";
 import { tap } from "./tap.ts";
+import { withoutVolatile } from "./volatile.ts";
 
 const FORMATS: readonly (() => Format)[] = [
   ...[tap, nodeSpec, vitest, jest, mocha, pytest, unittest, goTest, cargoTest, ctest, exunit, phpunit, surefire, gradle],
@@ -120,9 +121,11 @@ function createComplaints(pattern: RegExp) {
 
 /** A line without what varies between runs: durations, addresses, positions, folders of a run. */
 function withoutVolatileParts(text: string): string {
-  return text
+  return withoutVolatile(text)
     .replace(/\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|sec|seconds|minutes|min)\b/g, "_")
-    .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*/g, "_")
+    .replace(/\b(?:\d{1,4}[ ./-]){2}\d{2,4}[T ,]{1,2}(?=\d\d?:\d\d:)/g, "_ ")
+    .replace(/\b\d\d?:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?[AP]M\b)?/g, "_")
+    .replace(/\b(?:pid|process|PID)[ =:]{1,3}\d{1,9}\b|\[\d{2,9}\](?=[: ])/g, "_")
     .replace(/0x[0-9a-f]+/gi, "_")
     .replace(/:\d+(?::\d+)?\b|\(\d+,\d+\)|\bline \d+|^\s*\d+:\d+/g, "_")
     .replace(/\bworktrees\/[\w-]+/g, "_")

@@ -78,7 +78,7 @@ export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): J
   const added = diesTheSame(now, before) ? NOTHING_NEW : newFailures(ranOf(now), ranOf(before));
   if (added.names.length > 0) return { verdict: "failed", why: `new: ${inShort(added.names)}`, news: added };
   if (now.unreached !== undefined)
-    return { verdict: "could not run", why: `it failed before the run as it does now, and so never reaches ${now.unreached}` };
+    return { verdict: "could not run", why: `it failed before the run as it does now, so nothing is known of ${now.unreached}` };
   if (!hasVerdict(readingOf(now))) {
     const why = reachedTests(readingOf(now))
       ? "every test failed before the run, and does now"
