@@ -24,6 +24,9 @@ const PACKAGES = /^(?:(?:pnpm|yarn|npm) exec|pnpm dlx|bun x|npx|bunx|pnpx)$/;
 const SCRIPTS = /^(?:pnpm|yarn|bun) (?:run|run-script)$/;
 const BARE_SCRIPTS = /^(?:pnpm|yarn) (?:test|lint|build|typecheck|check)$/;
 
+/** Only measures what the program after it does. */
+const COVERAGE = /^coverage run(?: -(?!m )\S+)* (?=-m |\S)/;
+
 /** The folders that hold Python environments in most projects. */
 const ENVIRONMENTS = [".venv", "venv"];
 
@@ -42,6 +45,7 @@ function ofPart(part: string, at: CommandPlace): Fallback | undefined {
   const refusal = refusalOf(tool, at);
   if (refusal === undefined && isOnPath(tool, at.env)) return undefined;
   const without = refusal ?? `${tool} is not here`;
+  if (COVERAGE.test(part)) return { command: part.replace(COVERAGE, "python3 "), why: `${without}; ran without it` };
   const [one, two] = [tool, `${tool} ${second}`];
   if (PYTHON.test(one) || PYTHON.test(two)) return inEnvironment(tool, after(part, PYTHON.test(one) ? 1 : 2), at);
   if (PACKAGES.test(one) || PACKAGES.test(two)) return fromPackages(without, after(part, PACKAGES.test(one) ? 1 : 2), at);

@@ -24,6 +24,8 @@ test.each([
   ["poetry run serve --port 1", ".venv/bin/serve --port 1"],
   ["pdm run python runtests.py", ".venv/bin/python runtests.py"],
   ['pipenv run pytest -k "a or b"', '.venv/bin/python -m pytest -k "a or b"'],
+  ["coverage run --source=slugify test.py", "python3 test.py"],
+  ["coverage run -p -m pytest -q", "python3 -m pytest -q"],
   ["pnpm exec vitest run", "node_modules/.bin/vitest run"],
   ["npx --no-install vitest run", "node_modules/.bin/vitest run"],
   ["bunx vitest", "node_modules/.bin/vitest"],
