@@ -110,11 +110,36 @@ function inWords(words: readonly string[], place: Place): Reach {
   const chain = place.depth < MAX_DEPTH ? chainOf(words, place) : undefined;
   const own = chain && inChain(chain, { ...place, depth: place.depth + 1 });
   if (own?.tests || !detectTests(text).isTest) return own ?? NOTHING;
-  if (STOPS.test(` ${text}`) || STOPS_SHORT.test(text))
+  if (STOPS.test(` ${text}`) || STOPS_SHORT.test(text) || isSetToStop(text, place))
     return { tests: true, unreached: [`the tests after the first failing one of ${text}`] };
   const isPerPackage = STOPS_AT_PACKAGE.test(text) && !GOES_ON.test(text);
   return { tests: true, unreached: isPerPackage ? [`the packages after the first failing one of ${text}`] : [] };
 }
+
+const BAIL = /\bbail["']?\s*:\s*(?:true|[1-9])/;
+/** Settings that end a runner at its first failure, by the runner, and the files that may hold them. */
+const SETTINGS: readonly { runner: RegExp; files: readonly string[]; stops: RegExp }[] = [
+  { runner: /\bmocha\b/, files: [...variants(".mocharc", "json yml yaml js cjs mjs jsonc"), "package.json"], stops: BAIL },
+  { runner: /\bjest\b/, files: [...variants("jest.config", "js ts mjs cjs json"), "package.json"], stops: BAIL },
+  {
+    runner: /\bvitest\b/,
+    files: ["vitest", "vite"].flatMap((name) => variants(`${name}.config`, "ts js mts mjs cts cjs")),
+    stops: BAIL,
+  },
+  {
+    runner: /\bphpunit\b/,
+    files: ["phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"],
+    stops: /\bstopOn(?:Failure|Error|Defect)="true"/,
+  },
+  { runner: /\brspec\b/, files: [".rspec", ".rspec-local"], stops: /--fail-fast\b/ },
+];
+
+function variants(name: string, extensions: string): string[] {
+  return extensions.split(" ").map((extension) => `${name}.${extension}`);
+}
+
+const isSetToStop = (text: string, place: Place): boolean =>
+  SETTINGS.some(({ runner, files, stops }) => runner.test(text) && files.some((file) => stops.test(textOf(file, place) ?? "")));
 
 function inChain({ beside = [], inTurn }: Chain, place: Place): Reach {
   const reachOf = (text: string) => inLine(readShell(text), place);

@@ -71,6 +71,19 @@ const STOPS: Record<string, { command?: string; files: Record<string, string>; u
     files: scripts({ test: "mocha --bail" }),
     unreached: '"the tests after the first failing one of mocha --bail"',
   },
+  "a runner set up to stop": {
+    files: { ...scripts({ test: "mocha" }), ".mocharc.yml": "spec: test\nbail: true\n" },
+    unreached: '"the tests after the first failing one of mocha"',
+  },
+  "Vitest set up to stop": {
+    files: { ...scripts({ test: "vitest run" }), "vitest.config.ts": "export default { test: { bail: 1 } };\n" },
+    unreached: '"the tests after the first failing one of vitest run"',
+  },
+  "PHPUnit set up to stop": {
+    command: "vendor/bin/phpunit",
+    files: { "phpunit.xml": '<phpunit stopOnFailure="true"/>\n' },
+    unreached: '"the tests after the first failing one of vendor/bin/phpunit"',
+  },
   "Go told to stop": {
     command: "go test -failfast ./...",
     files: {},
@@ -128,6 +141,9 @@ const REACHES: Record<string, { command?: string; files: Record<string, string> 
   },
   "a recipe whose later line may fail": { command: "make test", files: { Makefile: text("test:", "\tpytest", "\t-mypy .") } },
   "scripts that call each other": { files: scripts({ test: "npm run a", a: "npm test" }) },
+  "a runner set up to go on": {
+    files: { ...scripts({ test: "mocha" }), ".mocharc.json": '{"bail": false}' },
+  },
   "a bail of none": { command: "npx vitest run --bail=0", files: {} },
   "no file at all": { command: "make check", files: {} },
 };
