@@ -47,15 +47,12 @@ const GITMOJI = /^(?::[a-z0-9_]{2,40}:|\p{Extended_Pictographic}\ufe0f?) ?(?=\S)
 
 const SIGNED_OFF = /^Signed-off-by: \S/m;
 
-/** Learns the style from a project's latest commit messages, without merges. Needs a minimum number of them. */
-export function learnCommitStyle(messages: readonly string[]): CommitStyle {
+/** What the subjects of some commits have in common. */
+function seenIn(messages: readonly string[]) {
   const texts = messages.map((message) => message.trim()).filter((message) => message !== "");
   const whole = texts.map((text) => text.split("\n", 1)[0]!);
   const isMarked = (subject: string) => GITMOJI.test(subject) || markOf(subject) !== undefined;
-  const marks = whole.filter(isMarked).length;
   const subjects = whole.map((subject) => subject.slice((markOf(subject) ?? GITMOJI.exec(subject)?.[0] ?? "").length));
-  const isUsual = (count: number, share: number) => texts.length >= 3 && count >= share * texts.length;
-
   const conventional = subjects.flatMap((subject) => {
     const found = CONVENTIONAL.exec(subject.replace(TICKET, ""));
     return found && TYPES.includes(found[1]!) ? [{ type: found[1]!, scope: found[2] }] : [];
@@ -64,7 +61,26 @@ export function learnCommitStyle(messages: readonly string[]): CommitStyle {
     const found = TICKET.exec(subject);
     return found ? [{ key: found[2]!, before: found[1]!, after: found[3]! }] : [];
   });
-  const areas = subjects.flatMap((subject) => AREA.exec(subject.replace(TICKET, ""))?.[1] ?? []);
+  return {
+    whole,
+    subjects,
+    conventional,
+    tickets,
+    areas: subjects.flatMap((subject) => AREA.exec(subject.replace(TICKET, ""))?.[1] ?? []),
+    marked: whole.filter(isMarked).length,
+    signed: texts.filter((text) => SIGNED_OFF.test(text)).length,
+    isUsual: (count: number, share: number) => texts.length >= 3 && count >= share * texts.length,
+  };
+}
+
+/** Projects change their habits: the newest commits decide, and all of them provide the words. */
+const NEWEST = 20;
+
+/** Learns the style from a project's latest commit messages, without merges. Needs a minimum number of them. */
+export function learnCommitStyle(messages: readonly string[]): CommitStyle {
+  const all = seenIn(messages);
+  const newest = seenIn(messages.slice(0, NEWEST));
+  const { isUsual, conventional, subjects } = newest;
   const isConventional = isUsual(conventional.length, 0.6);
   const descriptions = subjects.map((subject) => subject.replace(TICKET, "").replace(isConventional ? CONVENTIONAL : AREA, ""));
   const lower = descriptions.filter((text) => /^\p{Ll}/u.test(text)).length;
@@ -72,17 +88,17 @@ export function learnCommitStyle(messages: readonly string[]): CommitStyle {
   return {
     conventional: isConventional
       ? {
-          types: unique(conventional.map(({ type }) => type)),
-          scopes: unique(conventional.flatMap(({ scope }) => scope ?? [])),
+          types: unique(all.conventional.map(({ type }) => type)),
+          scopes: unique(all.conventional.flatMap(({ scope }) => scope ?? [])),
           isScoped: conventional.filter(({ scope }) => scope !== undefined).length >= 0.9 * conventional.length,
         }
       : undefined,
-    marks: isUsual(marks, 0.6) ? unique(whole.flatMap((subject) => markOf(subject) ?? [])) : [],
-    areas: !isConventional && isUsual(areas.length, 0.6) ? unique(areas) : [],
-    ticket: isUsual(tickets.length, 0.6) ? mostCommon(tickets) : undefined,
-    lowerCase: texts.length >= 3 && lower > upper,
+    marks: isUsual(newest.marked, 0.6) ? unique(all.whole.flatMap((subject) => markOf(subject) ?? [])) : [],
+    areas: !isConventional && isUsual(newest.areas.length, 0.6) ? unique(all.areas) : [],
+    ticket: isUsual(newest.tickets.length, 0.6) ? mostCommon(newest.tickets) : undefined,
+    lowerCase: subjects.length >= 3 && lower > upper,
     fullStop: isUsual(subjects.filter((subject) => /[^.]\.$/.test(subject)).length, 0.6),
-    signOff: isUsual(texts.filter((text) => SIGNED_OFF.test(text)).length, 0.9),
+    signOff: isUsual(newest.signed, 0.9),
   };
 }
 

@@ -1,6 +1,7 @@
 import { join, relative } from "node:path";
 import { isExecutable } from "../lib/is-executable.ts";
 import { isFolder } from "../lib/is-folder.ts";
+import { smallTextAt } from "../lib/pinned/read.ts";
 import { isWithin } from "../lib/within.ts";
 import { type ManagerPlace as CommandPlace, refusalOf } from "./package-manager.ts";
 import { isOnPath } from "./prepare.ts";
@@ -22,7 +23,11 @@ const MODULES = new Set("pytest unittest mypy ruff black flake8 isort pylint tox
 const PACKAGES = /^(?:(?:pnpm|yarn|npm) exec|pnpm dlx|bun x|npx|bunx|pnpx)$/;
 /** Tools that run a script of a package file. */
 const SCRIPTS = /^(?:pnpm|yarn|bun) (?:run|run-script)$/;
+const BARE = /^(?:pnpm|yarn) [a-z][\w:.-]*$/;
 const BARE_SCRIPTS = /^(?:pnpm|yarn) (?:test|lint|build|typecheck|check)$/;
+
+/** Only measures what the program after it does. */
+const COVERAGE = /^coverage run(?: -(?!m )\S+)* (?=-m |\S)/;
 
 /** The folders that hold Python environments in most projects. */
 const ENVIRONMENTS = [".venv", "venv"];
@@ -42,14 +47,27 @@ function ofPart(part: string, at: CommandPlace): Fallback | undefined {
   const refusal = refusalOf(tool, at);
   if (refusal === undefined && isOnPath(tool, at.env)) return undefined;
   const without = refusal ?? `${tool} is not here`;
+  if (COVERAGE.test(part)) return { command: part.replace(COVERAGE, "python3 "), why: `${without}; ran without it` };
   const [one, two] = [tool, `${tool} ${second}`];
   if (PYTHON.test(one) || PYTHON.test(two)) return inEnvironment(tool, after(part, PYTHON.test(one) ? 1 : 2), at);
   if (PACKAGES.test(one) || PACKAGES.test(two)) return fromPackages(without, after(part, PACKAGES.test(one) ? 1 : 2), at);
-  const script = SCRIPTS.test(two) ? after(part, 2) : BARE_SCRIPTS.test(two) ? after(part, 1) : undefined;
+  const isBareScript = BARE_SCRIPTS.test(two) || (BARE.test(two) && hasScript(second, at));
+  if (BARE.test(two) && !isBareScript && !SCRIPTS.test(two)) return fromPackages(without, after(part, 1), at);
+  const script = SCRIPTS.test(two) ? after(part, 2) : isBareScript ? after(part, 1) : undefined;
   if (script === undefined || !isOnPath("npm", at.env) || nearest("node_modules", at) === undefined) return undefined;
   const { program: name, rest } = split(script);
   const args = rest === "" || /^--(?:\s|$)/.test(rest) ? rest : `-- ${rest}`;
   return name === "" ? undefined : { command: `npm run ${name} ${args}`.trim(), why: `${without}; ran with npm` };
+}
+
+function hasScript(name: string, { cwd }: CommandPlace): boolean {
+  try {
+    const { scripts } = JSON.parse(smallTextAt(join(cwd, "package.json"), 1_000_000) ?? "{}") as { scripts?: object };
+    return scripts !== undefined && Object.hasOwn(scripts, name);
+  } catch {
+    // A broken file has no scripts.
+    return false;
+  }
 }
 
 function inEnvironment(tool: string, text: string, at: CommandPlace): Fallback | undefined {

@@ -2,6 +2,7 @@ import { dirname, join } from "node:path";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
 import { statsAt } from "../lib/stats-at.ts";
+import { packageSectionsOf, pythonPackages } from "./python-packages.ts";
 
 /** How to install what one file requires: argument lists to run in order in the file's folder. */
 export interface Way {
@@ -48,6 +49,19 @@ const MORE_REQUIREMENTS = [
   ...["requirements-dev.txt", "requirements-test.txt", "requirements-tests.txt", "dev-requirements.txt"],
   ...["test-requirements.txt", "requirements_dev.txt", "requirements_test.txt", "requirements/dev.txt", "requirements/test.txt"],
 ];
+
+/** The environment of a Python project without a lock file. It sees what the machine has, as before there was one. */
+const looseForPython: WayOf = ({ has, text }) => {
+  const files = MORE_REQUIREMENTS.filter(has).flatMap((name) => ["-r", name]);
+  const packages = pythonPackages(text);
+  if (!packages && files.length === 0) return [];
+  const own = packages?.own === undefined ? [] : ["-e", packages.own];
+  const pip = [`${VENV}/bin/python`, "-m", "pip", "install", "-q", "--disable-pip-version-check"] as const;
+  return [
+    ["python3", "-m", "venv", "--system-site-packages", VENV],
+    [...pip, ...own, ...(packages?.more ?? []), ...files],
+  ];
+};
 
 /** By ecosystem: the first file that exists decides. */
 const ECOSYSTEMS: readonly (readonly Row[])[] = [
@@ -97,6 +111,9 @@ const ECOSYSTEMS: readonly (readonly Row[])[] = [
         return [["python3", "-m", "venv", VENV], pip];
       },
     },
+    ...["pyproject.toml", "setup.py", "setup.cfg", ...MORE_REQUIREMENTS].map(
+      (file): Row => ({ file, makes: [VENV], isLoose: true, commands: looseForPython, env: { PIP_RETRIES: "2" } }),
+    ),
   ],
   [
     {
@@ -138,7 +155,17 @@ const isYarnClassic = (lock: string) => !/^__metadata:/m.test(lock);
 /** Other files that affect what is installed. */
 const SETTINGS = [
   ...["package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml"],
-  ...["pyproject.toml", ".python-version", "go.mod", "Cargo.toml", "Gemfile", "composer.json", "mix.exs"],
+  ...[
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    ".python-version",
+    "go.mod",
+    "Cargo.toml",
+    "Gemfile",
+    "composer.json",
+    "mix.exs",
+  ],
   ...MORE_REQUIREMENTS,
 ];
 const LARGEST = 20_000_000;
@@ -206,7 +233,7 @@ export function installInputs({ folder, file, makes }: Install): InstallInput[] 
   if (makes.length === 0 && !/lock|\.sum$/i.test(file)) return [];
   const at = (name: string, read = whole): InstallInput => ({ path: join(folder, name), read });
   if (file === "requirements.txt") return [file, ...MORE_REQUIREMENTS].map((name) => at(name));
-  const own = file === "package.json" ? [] : [at(file)];
+  const own = file === "package.json" ? [] : [at(file, file === "pyproject.toml" ? packageSectionsOf : whole)];
   return makes.includes("node_modules") ? [...own, at("package.json", packagesIn)] : own;
 }
 

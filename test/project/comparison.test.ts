@@ -130,6 +130,55 @@ test("tests of two crates with one name are two tests", () => {
   expect(verdictOf([before], [now, now])).toMatchObject({ verdict: "failed", why: "new: b_c:src/lib.rs works" });
 });
 
+test.each<[string, string[]]>([
+  ["Cargo behind a script", [...crate("a_c", "FAILED"), "error: test failed, to rerun pass `--lib`"]],
+  [
+    "modules of Maven",
+    [
+      "[ERROR] x.ATest.a -- Time elapsed: 0.004 s <<< FAILURE!",
+      "[ERROR] Tests run: 4, Failures: 1, Errors: 0, Skipped: 0",
+      "[INFO] core ............................................... FAILURE [  1.2 s]",
+      "[INFO] app ................................................ SKIPPED",
+    ],
+  ],
+  [
+    "pytest set up to stop",
+    [
+      "===== short test summary info =====",
+      "FAILED test_a.py::test_x - assert 0",
+      "!!!!!!!!!!!!!!!!!!!!!!!!!! stopping after 1 failures !!!!!!!!!!!!!!!!!!!!!!!!!!!",
+      "===== 1 failed, 3 passed in 0.05s =====",
+    ],
+  ],
+])("tests that were left out because others fail as before give no verdict: %s", (_, lines) => {
+  expect(verdictOf([ran(lines)], [ran(lines)])).toMatchObject({
+    verdict: "could not run",
+    why: "it failed before the run as it does now, so nothing is known of the tests after the first failure",
+  });
+});
+
+test("Cargo that goes on after the first failing target has left out none", () => {
+  const lines = [
+    ...[...crate("a_c", "FAILED"), "error: test failed, to rerun pass `-p a_c --lib`", ...crate("b_c", "ok")],
+    ...["error: 1 target failed:", "    `-p a_c --lib`"],
+  ];
+  expect(verdictOf([ran(lines)], [ran(lines)])).toMatchObject({ verdict: "as before" });
+});
+
+test.each<[string, (nth: number) => string]>([
+  ["a time of day", (nth) => `19 11 2026 18:47:2${nth}.70${nth}:ERROR [launcher]: No binary for ChromeHeadless browser.`],
+  ["a local date", (nth) => `11/19/2026, 6:47:2${nth} PM - error: no browser`],
+  ["a temporary folder", (nth) => `ERROR: cannot start in /tmp/karma-3894675${nth}`],
+  ["a process", (nth) => `browser[1234${nth}]: error: no display`],
+  ["a port", (nth) => `error: no answer at 127.0.0.1:4300${nth}`],
+])("a check that fails as before besides its tests is not blamed for %s", (_, line) => {
+  const tap = ["TAP version 13", "ok 1 - adds", "1..1"];
+  const failing = (nth: number, more: string[] = []) => ran([...tap, line(nth), ...more]);
+  expect(verdictOf([failing(1), failing(2)], [failing(3), failing(4)])).toMatchObject({ verdict: "as before" });
+  const worse = (nth: number) => failing(nth, ["error: something else"]);
+  expect(verdictOf([failing(1), failing(2)], [worse(3), worse(4)])).toMatchObject({ verdict: "failed" });
+});
+
 /** node:test over two files that each have a test "works", in a worktree. */
 const nodeTap = (bad: string, folder: string) => [
   "TAP version 13",

@@ -11,6 +11,7 @@ function place(...programs: string[]) {
   const own = [".venv/bin/python", ".venv/bin/pytest", ".venv/bin/serve", "node_modules/.bin/vitest"];
   writeFiles(bin, Object.fromEntries(programs.map((name) => [name, ""])));
   writeFiles(top, Object.fromEntries([...own, "packages/a/x.py"].map((name) => [name, ""])));
+  writeFiles(top, { "package.json": '{"scripts": {"test:unit": "vitest"}}' });
   for (const path of [...programs.map((name) => join(bin, name)), ...own.map((name) => join(top, name))]) chmodSync(path, 0o755);
   return { top, env: { PATH: bin }, cwd: top };
 }
@@ -24,11 +25,16 @@ test.each([
   ["poetry run serve --port 1", ".venv/bin/serve --port 1"],
   ["pdm run python runtests.py", ".venv/bin/python runtests.py"],
   ['pipenv run pytest -k "a or b"', '.venv/bin/python -m pytest -k "a or b"'],
+  ["coverage run --source=slugify test.py", "python3 test.py"],
+  ["coverage run -p -m pytest -q", "python3 -m pytest -q"],
   ["pnpm exec vitest run", "node_modules/.bin/vitest run"],
   ["npx --no-install vitest run", "node_modules/.bin/vitest run"],
   ["bunx vitest", "node_modules/.bin/vitest"],
   ["pnpm run test --coverage", "npm run test -- --coverage"],
   ["yarn test", "npm run test"],
+  ["pnpm test:unit --run", "npm run test:unit -- --run"],
+  ["pnpm vitest --coverage", "node_modules/.bin/vitest --coverage"],
+  ["yarn vitest", "node_modules/.bin/vitest"],
   ["yarn run lint && uv run pytest", "npm run lint && .venv/bin/python -m pytest"],
 ])("%s is run as %s", (command, wanted) => {
   expect(withoutTool(command, place("npm"))?.command).toBe(wanted);
@@ -41,6 +47,8 @@ test.each([
   "./uv run pytest",
   "echo uv run pytest",
   "uv sync",
+  "pnpm install",
+  "yarn no-such-program",
   "uv run",
 ])("%s stays as it is", (command) => {
   expect(withoutTool(command, place())).toBeUndefined();

@@ -6,7 +6,11 @@ import { temporaryFolder } from "../support/home.ts";
 import { writeFiles } from "../support/swarm/real-project.ts";
 
 const BERRY = "__metadata:\n  version: 8\n";
+const PYTHON = '[project]\nname = "a"\ndependencies = ["click"]\n';
 const MANIFEST = '{"dependencies": {"a": "1"}}';
+
+const loosely = (what: string) =>
+  `python3 -m venv --system-site-packages .venv && .venv/bin/python -m pip install -q --disable-pip-version-check ${what}`;
 
 /** The install commands for work in these folders of a project with these files. */
 function installs(files: Record<string, string>, folders = ["."]): string[] {
@@ -33,6 +37,43 @@ test.each<[name: string, files: Record<string, string>, command: string]>([
     { "requirements.txt": "", "requirements-dev.txt": "" },
     "python3 -m venv .venv && .venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.txt -r requirements-dev.txt",
   ],
+  [
+    "a Python package with extras for its tests",
+    {
+      "pyproject.toml":
+        '[project]\nname = "a"\ndependencies = [\n  "click>=8",\n]\n\n[project.optional-dependencies]\ntest = ["pytest"]\ndocs = ["sphinx"]\n',
+    },
+    loosely("-e .[test]"),
+  ],
+  [
+    "a Python package with groups",
+    {
+      "pyproject.toml":
+        '[project]\nname = "a"\n\n[dependency-groups]\ndev = ["pytest>=8", {include-group = "docs"}, "--index-url=http://x", "./evil"]\ndocs = ["sphinx"]\n',
+    },
+    loosely("-e . pytest>=8"),
+  ],
+  ["a Python project that is no package", { "pyproject.toml": '[dependency-groups]\ntest = ["pytest"]\n' }, loosely("pytest")],
+  [
+    "setuptools with extras",
+    { "setup.py": 'setup(\n    install_requires=requires,\n    extras_require={\n        "test": ["pytest"],\n    },\n)\n' },
+    loosely("-e .[test]"),
+  ],
+  [
+    "setuptools by its settings",
+    { "setup.cfg": "[metadata]\nname = a\n[options]\ninstall_requires =\n    click\n", "setup.py": "setup()\n" },
+    loosely("-e ."),
+  ],
+  [
+    "Poetry without a lock",
+    { "pyproject.toml": '[tool.poetry]\nname = "a"\n\n[tool.poetry.dependencies]\npython = "^3.9"\nclick = "8"\n' },
+    loosely("-e ."),
+  ],
+  [
+    "requirements for developers alone",
+    { "requirements-dev.txt": "", "setup.py": "setup()\n" },
+    loosely("-r requirements-dev.txt"),
+  ],
   ["go", { "go.sum": "" }, "go mod download"],
   ["cargo", { "Cargo.lock": "" }, "cargo fetch --locked"],
   ["maven", { "pom.xml": "" }, "mvn -q -B dependency:go-offline"],
@@ -51,6 +92,12 @@ test.each<[name: string, files: Record<string, string>]>([
   ["a manifest that is no JSON", { "package.json": "{" }],
   ["a vendored Go module", { "go.sum": "", "vendor/modules.txt": "" }],
   ["no manifest", { "README.md": "" }],
+  ["a Python package without dependencies", { "setup.py": 'setup(name="a", install_requires=[])\n' }],
+  [
+    "settings of Python tools",
+    { "pyproject.toml": '[tool.ruff]\nselect = ["E"]\n', "setup.cfg": "[flake8]\nmax-line-length = 100\n" },
+  ],
+  ["a Python project for an interpreter alone", { "pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.9"\n' }],
 ])("%s asks for nothing", (_, files) => {
   expect(installs(files)).toEqual([]);
 });
@@ -85,6 +132,8 @@ test.each<[name: string, files: Record<string, string>, changed: Record<string, 
   ["requirements for developers", { "requirements.txt": "" }, { "requirements-dev.txt": "a\n" }, true],
   ["settings of the project beside uv's lock", { "uv.lock": "", "pyproject.toml": "" }, { "pyproject.toml": "[tool]\n" }, false],
   ["go.sum", { "go.sum": "" }, { "go.sum": "a\n" }, true],
+  ["another dependency of Python", { "pyproject.toml": PYTHON }, { "pyproject.toml": PYTHON.replace("click", "flask") }, true],
+  ["another setting of a Python tool", { "pyproject.toml": PYTHON }, { "pyproject.toml": `${PYTHON}[tool.ruff]\n` }, false],
   ["a build file that is no lock file", { "pom.xml": "" }, { "pom.xml": "<project/>" }, false],
 ])("what is asked for anew by %s", (_, files, changed, isAsked) => {
   const top = temporaryFolder();

@@ -45,6 +45,13 @@ const IN_CI: Record<string, { files: Record<string, string>; expected: string[] 
     files: { ...CRATE, ".github/workflows/ci.yml": workflow("run: cargo nextest run --all-features") },
     expected: ["test . cargo nextest run --all-features"],
   },
+  "a script that sends results to a service is none": {
+    files: {
+      "package.json": json({ scripts: { test: "mocha", "test:coverage": "cat ./coverage/lcov.info | coveralls" } }),
+      ".travis.yml": text("language: node_js", "script:", "  - npm test", "  - npm run test:coverage", "  - npx codecov"),
+    },
+    expected: ["test . npm test"],
+  },
   "a script that no rule knows is what its step is called for": {
     files: {
       ...CRATE,

@@ -56,6 +56,28 @@ test("Rust: a workspace with a path dependency", async () => {
   await expectBound(project, "core/src/lib.rs", `${files["core/src/lib.rs"]}pub fn more() -> u8 { 1 }\n`, "pub fn other() {}\n");
 });
 
+test("Rust: a new failure in a crate behind one that failed before the run is found", async () => {
+  await ensureFile("/usr/bin/cargo", "cargo");
+  const crate = (name: string) => `[package]\nname = "${name}"\nversion = "0.1.0"\nedition = "2021"\n`;
+  const tests = (body: string) => `#[test] fn fine() {}\n#[test] fn greets() { ${body} }\n`;
+  const files = {
+    ".gitignore": "target/\nCargo.lock\n",
+    "Cargo.toml": '[workspace]\nmembers = ["a", "b"]\n',
+    "a/Cargo.toml": crate("a"),
+    "a/src/lib.rs": tests('panic!("old")'),
+    "b/Cargo.toml": crate("b"),
+    "b/src/lib.rs": tests(""),
+  };
+  const project = { files, checks: tested("cargo test --offline") };
+  const { run } = await runOn({ ...project, writes: ["b/src/lib.rs", tests('panic!("new")')], parts: { env } });
+  expect(run.outcome).toBe("unapproved");
+  expect(run.evidence.at(-1)).toMatchObject({
+    verdict: "failed",
+    why: expect.stringMatching(/^new: b:src\/lib.rs greets/),
+    ranWith: 'run as "cargo test --no-fail-fast --offline", so that no failure hides another',
+  });
+});
+
 test("C++: CMake and CTest", async () => {
   await ensureProgram("cmake");
   await ensureProgram("g++");

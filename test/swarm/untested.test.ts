@@ -234,6 +234,21 @@ test("a check whose tests were mended and that fails in something else is not as
   expect(run.evidence[0]).toMatchObject({ verdict: "failed", why: "new: it fails, though no test does" });
 });
 
+test("a failure behind tests that fail as before is not excused: what was not reached is no evidence", async () => {
+  const script: Script = ({ role, afterTool }) => (role === "engineer" && !afterTool ? write("lint.sh", "exit 1\n") : undefined);
+  const tests =
+    'const { test } = require("node:test"); test("fine", () => {}); test("red", () => { throw new Error("old"); });\n';
+  const files = {
+    "package.json": '{"scripts": {"test": "node --test a.test.js && sh lint.sh"}}',
+    "a.test.js": tests,
+    "lint.sh": "exit 0\n",
+  };
+  const { run } = await runWith(["npm test"], { script, files, apply: true });
+  expect(run).toMatchObject({ outcome: "untested", applied: false });
+  const why = 'it failed before the run as it does now, so nothing is known of "sh lint.sh"';
+  expect(run.evidence[0]).toMatchObject({ verdict: "could not run", why });
+});
+
 test("a check whose every test fails before the run and after it gives no verdict, so that nothing was tested", async () => {
   const { run, summary } = await runWith(["echo 1..2; echo not ok 1 - a; echo not ok 2 - b; exit 1"], { apply: true });
   expect(run).toMatchObject({ outcome: "untested", applied: false });

@@ -105,7 +105,7 @@ function isPlain({ before, isTurned, inBackground, pipe }: Part, index: number):
 function purposeOf(given: readonly string[], view: ProjectView, cwd: string): Purpose | undefined {
   const plain = given.slice(given.findIndex((word) => !isAssignment(word)));
   const named = plain.filter((word) => !word.startsWith("-"));
-  if (!mayCheck(given, plain) || !isThere(plain, view, cwd)) return undefined;
+  if (!mayCheck(given, plain) || !isThere(plain, view, cwd) || uploads(plain, view, cwd)) return undefined;
   // A Make target that is a file rather than an action.
   if (plain[0] === "make" && named.slice(1).some((word) => word.includes("/") && !isAssignment(word))) return undefined;
   if (detectTests(plain.map(quoted).join(" ")).isTest || testsByDefault(plain, view, cwd)) return "test";
@@ -178,6 +178,19 @@ function testsByDefault(plain: readonly string[], view: ProjectView, cwd: string
   return rakefile
     .split("\n")
     .some((line) => /^task\b/.test(line.trim()) && line.includes("default") && /\b(?:test|spec)s?\b/.test(line));
+}
+
+/** Programs that send results to a service. */
+const UPLOADS = /(?:^|[\s|;&/])(?:coveralls|codecov|codacy-coverage|cc-test-reporter)(?:$|[\s|;&])/;
+
+/** Whether a command, or the script of a package that it calls, sends results elsewhere. */
+function uploads(plain: readonly string[], view: ProjectView, cwd: string): boolean {
+  const [program = "", first = "", second = ""] = plain.filter((word) => !word.startsWith("-"));
+  const manifest = view.manifests.find(({ kind, folder }) => kind === "npm" && folder === cwd);
+  const script = /^(?:npm|pnpm|yarn|bun)$/.test(program)
+    ? manifest?.scripts.get(/^run(?:-script)?$/.test(first) ? second : first)
+    : "";
+  return UPLOADS.test(plain.join(" ")) || UPLOADS.test(script ?? "");
 }
 
 /** Whether the script, target or file that a command names is in the project. */

@@ -3,7 +3,7 @@ import type { TestReport } from "./report.ts";
 import { withoutVolatile } from "./volatile.ts";
 
 /** The record of one execution of a check. */
-export interface Ran extends Omit<Reading, "tail"> {
+export interface Ran extends Omit<Reading, "tail" | "stopped"> {
   exitCode: number | null;
 }
 

@@ -7,6 +7,7 @@ import { phpunit } from "./phpunit.ts";
 import { pytest, unittest } from "./python.ts";
 import type { Format, TestReport } from "./report.ts";
 import { tap } from "./tap.ts";
+import { withoutVolatile } from "./volatile.ts";
 
 const FORMATS: readonly (() => Format)[] = [
   ...[tap, nodeSpec, vitest, jest, mocha, pytest, unittest, goTest, cargoTest, ctest, exunit, phpunit, surefire, gradle],
@@ -21,6 +22,8 @@ export interface Reading {
   complaints: string[] | undefined;
   /** The same for complaints of compilers, linters and coverage limits, which test runners do not count. */
   others: string[] | undefined;
+  /** Whether it says that tests were left out because others failed. */
+  stopped: boolean;
 }
 
 /** Longer lines are data, not a runner's words. */
@@ -45,6 +48,7 @@ export function createReader(clean = (line: string) => line, folder?: string) {
   const formats = FORMATS.map((create) => create());
   const complaints = createComplaints(COMPLAINT);
   const others = createComplaints(OTHER_COMPLAINT);
+  let stopped = false;
   let rest = "";
   let tail = "";
 
@@ -59,6 +63,9 @@ export function createReader(clean = (line: string) => line, folder?: string) {
     if (!OF_NO_INTEREST.test(text)) tail = `${tail}${text}\n`.slice(-MAX_TAIL);
     complaints.add(text);
     others.add(text);
+    if (STOPPED.test(text)) stopped = true;
+    // Cargo that goes on names every target at the end.
+    else if (CARGO_WENT_ON.test(text)) stopped = false;
   }
   return {
     add(chunk: string): void {
@@ -71,7 +78,7 @@ export function createReader(clean = (line: string) => line, folder?: string) {
       if (rest !== "") line(rest);
       rest = "";
       const reports = formats.map((format) => format.report()).filter((report) => report !== undefined);
-      return { tail, reports, complaints: complaints.list(), others: others.list() };
+      return { tail, reports, complaints: complaints.list(), others: others.list(), stopped };
     },
   };
 }
@@ -82,6 +89,11 @@ export function readOutput(output: string): Reading {
   reader.add(output);
   return reader.end();
 }
+
+/** Cargo, nextest, Maven's modules, pytest and Jest, where they leave out tests because others failed. */
+const STOPPED =
+  /^error: (?:doc)?test failed, to rerun pass |^(?:warning|error): \d+\/\d+ tests (?:were|was) not run due to |^\[INFO\] .{1,200} SKIPPED$|^!+ (?:Interrupted: )?stopping after \d+ failures? !+$|^Test Suites: .*\b\d+ of \d+ total$/;
+const CARGO_WENT_ON = /^error: \d+ targets? failed:$/;
 
 /** Also the entries of numbered and marked lists, which name what failed in words of their own. */
 const COMPLAINT =
@@ -109,9 +121,11 @@ function createComplaints(pattern: RegExp) {
 
 /** A line without what varies between runs: durations, addresses, positions, folders of a run. */
 function withoutVolatileParts(text: string): string {
-  return text
+  return withoutVolatile(text)
     .replace(/\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|sec|seconds|minutes|min)\b/g, "_")
-    .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*/g, "_")
+    .replace(/\b(?:\d{1,4}[ ./-]){2}\d{2,4}[T ,]{1,2}(?=\d\d?:\d\d:)/g, "_ ")
+    .replace(/\b\d\d?:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?[AP]M\b)?/g, "_")
+    .replace(/\b(?:pid|process|PID)[ =:]{1,3}\d{1,9}\b|\[\d{2,9}\](?=[: ])/g, "_")
     .replace(/0x[0-9a-f]+/gi, "_")
     .replace(/:\d+(?::\d+)?\b|\(\d+,\d+\)|\bline \d+|^\s*\d+:\d+/g, "_")
     .replace(/\bworktrees\/[\w-]+/g, "_")

@@ -86,10 +86,15 @@ export function readTasks(given: string, marker: string): Decomposed {
   return readList(only.list, marker);
 }
 
-/** A list, or the one under "tasks", because models that can only answer with an object wrap it. */
-function listOf(value: unknown): unknown[] | undefined {
+const LIST_NAME = /^(?:tasks?|task_?list|todos?)$/i;
+
+/** A list, or the one under "tasks", because models that can only answer with an object wrap it, some of them twice. */
+function listOf(value: unknown, isInner = false): unknown[] | undefined {
   if (Array.isArray(value)) return value;
-  const tasks = isObject(value) && "tasks" in value ? value.tasks : undefined;
+  if (!isObject(value) || hasTitle(value)) return undefined;
+  const [only, second] = Object.values(value);
+  if (isObject(only) && second === undefined && !isInner) return listOf(only, true);
+  const tasks: unknown = Object.entries(value).find(([name]) => LIST_NAME.test(name))?.[1];
   const isSentence = (entry: unknown) => typeof entry === "string" && SENTENCE.test(entry);
   return Array.isArray(tasks) && (tasks.some(isObject) || (tasks.length > 0 && tasks.every(isSentence))) ? tasks : undefined;
 }
@@ -129,6 +134,8 @@ function readList(list: unknown[], marker: string): Decomposed {
   }
   const entries: Entry[] = parsed.data;
   const ids = entries.map((entry, index) => entry.id ?? `T${index + 1}`);
+  // Without ids of their own, tasks are referred to by their numbers.
+  const isNumbered = entries.every(({ id }) => id === undefined);
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);
   if (twice !== undefined) return { problem: `two tasks have the id "${twice}"` };
   const tasks = entries.map((entry, index): SwarmTask => {
@@ -137,7 +144,7 @@ function readList(list: unknown[], marker: string): Decomposed {
       ...task,
       id: ids[index]!,
       acceptanceCriteria: entry.acceptanceCriteria ?? [],
-      dependsOn: [...new Set(entry.dependsOn ?? [])],
+      dependsOn: [...new Set(entry.dependsOn ?? [])].map((id) => (isNumbered && /^\d{1,4}$/.test(id) ? `T${id}` : id)),
       frontend: isFrontend(task, marker),
     };
   });

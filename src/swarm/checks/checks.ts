@@ -6,6 +6,7 @@ import type { Redactor } from "../../lib/redact.ts";
 import type { SandboxProfile, Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
 import { withoutTool } from "../../project/fallbacks.ts";
+import { keepingGoing, notReachedAfterFailure } from "../../project/keep-going.ts";
 import { withInstalledPnpm } from "../../project/package-manager.ts";
 import { commandForTests } from "../../project/reports/select.ts";
 import { checksVerdict, checkWords, isHeldAgainst } from "../../protocol/check-words.ts";
@@ -105,17 +106,23 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
   ): Promise<CheckRecord> {
     output?.begin(check.command);
     const running = { wrap, sandboxProfile, env, deadlineMs, signal, redactor };
-    const away = await elsewhere?.(check, folder, `checks/${tree}/${check.name}`);
+    const going = keepingGoing(check.command);
+    const instead = check.instead ?? (going === check.command ? undefined : (["/bin/sh", "-c", going] as [string, ...string[]]));
+    const away = await elsewhere?.({ ...check, instead }, folder, `checks/${tree}/${check.name}`);
     if (signal.aborted) throw new RunStopped("the run was stopped");
     if (away) onWorker?.(away.worker);
-    const ran = away ? readEnd(away.end) : await runCheck(check, folder, { ...running, onOutput: output?.add }, check.instead);
+    const ran = away ? readEnd(away.end) : await runCheck(check, folder, { ...running, onOutput: output?.add }, instead);
     if (away) output?.add(away.end.output);
     output?.end(ran.end.exitCode);
     if (signal.aborted) throw new RunStopped("the run was stopped");
     if (!away && ran.end.exitCode !== 0 && !hasRoom(folder))
       throw diskFull(`the check "${check.name}" proves nothing: the disk was full when it failed.`);
     const ranWith = check.ranWith && { ranWith: check.ranWith };
-    return { ...recordOf(check, ran, redactor), ...ranWith, tree, at: now().toISOString() };
+    const record = { ...recordOf(check, ran, redactor), ...ranWith, tree, at: now().toISOString() };
+    if (isGreen(record) || check.instead) return record;
+    if (instead && !check.ranWith) record.ranWith = `run as "${going}", so that no failure hides another`;
+    const unreached = notReachedAfterFailure(check.command, { top: folder, cwd: resolve(folder, check.cwd) });
+    return unreached === undefined ? record : { ...record, unreached };
   }
 
   /** Runs one check and notes which files it changed; the changes of a failed check are undone. */
@@ -141,7 +148,7 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
    */
   async function runAgain(check: Check, first: CheckRecord, at: CheckedAt, judge: Judge, ...known: [Set<string>, OnWorker]) {
     const tests = testsToConfirm(first, judge.doubted(first));
-    const instead = tests && commandForTests(check.command, resolve(at.folder, check.cwd), tests);
+    const instead = tests && commandForTests(keepingGoing(check.command), resolve(at.folder, check.cwd), tests);
     if (instead) {
       const alone = await runAndRestore({ ...check, instead }, at, ...known);
       if (failAgain(tests, alone.ran)) return { judged: withAddedReason(judge.once(first), AGAIN_ALONE), isClean: alone.isClean };

@@ -61,7 +61,10 @@ export async function runCheck(
 export function readEnd({ reading: sent, ...end }: CheckEnd): CheckRun {
   if (sent) {
     const reports = sent.reports.map(({ passed, failed, ...report }) => ({ ...report, passed, failed: failed.map(shortName) }));
-    return { end, reading: { tail: sent.tail, reports, complaints: sent.complaints, others: sent.others } };
+    return {
+      end,
+      reading: { tail: sent.tail, reports, complaints: sent.complaints, others: sent.others, stopped: sent.stopped === true },
+    };
   }
   const reading = readOutput(end.output);
   if (Buffer.byteLength(end.output) >= end.bytes) return { end, reading };
@@ -90,5 +93,6 @@ export function recordOf(check: Check, { end, reading }: CheckRun, redactor: Red
     ...(tests.length > 0 && { tests }),
     ...(!hasPassed && reading.complaints && { complaints: reading.complaints }),
     ...(!hasPassed && reading.others && { others: reading.others }),
+    ...(!hasPassed && reading.stopped && { unreached: "the tests after the first failure" }),
   };
 }

@@ -18,6 +18,8 @@ export const CheckRecord = CheckEvidence.extend({
   /** Hashes of the lines that complain; missing if there are none or too many. */
   complaints: z.array(z.string()).optional(),
   others: z.array(z.string()).optional(),
+  /** What it did not reach because something before it failed. */
+  unreached: z.string().optional(),
 });
 export type CheckRecord = z.infer<typeof CheckRecord>;
 
@@ -75,6 +77,8 @@ export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): J
     return { verdict: "failed", why: "it ran tests before the run, and reaches none any more" };
   const added = diesTheSame(now, before) ? NOTHING_NEW : newFailures(ranOf(now), ranOf(before));
   if (added.names.length > 0) return { verdict: "failed", why: `new: ${inShort(added.names)}`, news: added };
+  if (now.unreached !== undefined)
+    return { verdict: "could not run", why: `it failed before the run as it does now, so nothing is known of ${now.unreached}` };
   if (!hasVerdict(readingOf(now))) {
     const why = reachedTests(readingOf(now))
       ? "every test failed before the run, and does now"

@@ -17,15 +17,24 @@ const ENDS_NEGATED = new RegExp(
   `(?:${NOT_A_LETTER.before}(?:${NEGATIONS}|${NEGATIONS_ELSEWHERE})|^no|[不未没沒])[^\\p{L}\\p{N}]*$`,
   "u",
 );
+/** What limits the verdict on the next line. */
+const ENDS_LIMITED = /(?<!\p{L})(?:conditionally|provisionally|tentatively|partially|partly|almost|nearly|hardly|barely)$/u;
+/** A sentence that goes on in the next line, and what in it turns the verdict there around. */
+const UNFINISHED = /(?<!\p{L})(?:is|are|be|as|the|a|an|to|with|of|say|saying|write|answer|reply|give|verdict|this|it)$/u;
+const TURNED = /\b(?:impossible|no way|no reason|nobody|no one|hesitate|reluctant|hard to|too early)\b/;
+/** An introduction of what would be said later. */
+const LATER =
+  /^(?:then|once|if|when|whenever|as soon as|unless|until|after (?:that|this|these|those|the fix|fixing|a fix)|afterwards|dann|danach|sobald|wenn|después|quand)(?![\p{L}\p{N}]).{0,200}[:,…]$|^(?:then|afterwards|dann|danach)$/u;
 const CONDITION =
-  /^(?:until|unless|once|if|after|when|provided|providing|assuming|pending|subject to|as soon as|as long as|on condition|but|however|although|actually|wait|except|apart from|(?:is|was) (?:what|not|only)|would (?:be|have|only)|should (?:be|not|only)|could (?:be|have)|aber|jedoch|sobald|sofern|falls|wenn|sauf|mais|pero|salvo|mas|però|но)(?![\p{L}\p{N}])/u;
+  /^(?:until|unless|once|if|after|when|provided|providing|assuming|pending|subject to|as soon as|as long as|on condition|but|however|although|actually|wait|except|apart from|(?:is|was) (?:what|not|only|the (?:text|word|line|string|value))|would (?:be|have|only)|should (?:be|not|only)|could (?:be|have)|aber|jedoch|sobald|sofern|falls|wenn|sauf|mais|pero|salvo|mas|però|но)(?![\p{L}\p{N}])/u;
 /** If a colon follows, such a line introduces what somebody else said or would say. */
 const SPEECH =
-  /\b(?:says|said|writes|wrote|write|reads|claims|claimed|contains|quotes|quoted|behalf|example|e\.g|instance|beispiel|ejemplo|exemple|options?|format|template|instructions?)\b/;
+  /\b(?:says|said|writes|wrote|write|reads|claims|claimed|contains|quotes|quoted|behalf|example|e\.g|instance|beispiel|ejemplo|exemple|options?|format|template|placeholder|instructions?)\b/;
 /** Such a line tells somebody what to say. */
 const TELLS = /\b(?:say|write|print|output|(?:respond|reply|answer|end) with)$/;
 /** What nobody writes who approves. */
-const WITHDRAWN = /\bon second thought|\btake (?:that|it|this) back\b|\bscratch that\b|^do(?: not|n't) (?:merge|approve|ship)\b/;
+const WITHDRAWN =
+  /\bon second thought|\btake (?:that|it|this) back\b|\bscratch that\b|\bjust kidding\b|\bchanged my mind\b|\bspoke too soon\b|\bdisregard (?:that|the above|my)\b|^do(?: not|n't) (?:merge|approve|ship)\b/;
 /** Takes an approval back where the line goes on with it. */
 const WITHDRAWS = /\b(?:withdraw|retract|revoke|rescind)/g;
 /** A finding that has to be mended first, with what it is. */
@@ -48,6 +57,13 @@ const REFUSALS = [
   "abgelehnt",
   "rechazado",
   "rejeté",
+  "refusé",
+  "zurückgewiesen",
+  "respinto",
+  "reprovado",
+  "拒绝",
+  "不通过",
+  "却下",
   "rejected",
   "reject",
   "changes requested",
@@ -68,11 +84,11 @@ const LOUD_REFUSAL =
 const LABEL_NOUNS = new Set(
   (
     "verdict decision status result results outcome conclusion recommendation assessment judgment judgement review overall final summary answer qa " +
-    "urteil fazit ergebnis entscheidung bewertung veredicto resultado conclusión decisión veredito décision résultat verdetto вердикт решение результат итог 結論 结论 判定 結果 结果 결론"
+    "urteil fazit ergebnis entscheidung bewertung veredicto resultado conclusión decisión veredito décision résultat verdetto вердикт решение результат итог 結論 结论 最终结论 评审结论 评审结果 审查结论 审查结果 判定 結果 结果 최종 결론 판정"
   ).split(" "),
 );
 const LABEL_FILLERS = new Set(
-  "my our the this is so therefore thus hence and in reviewer reviewer's code spec specification design test tests testing approval round task mein das der die ist lautet mi el la es mon le est".split(
+  "my our the this is so therefore thus hence and in reviewer reviewer's code spec specification design test tests testing approval round task mein das der die ist lautet mi el la es mon le est finale definitivo definitiva endgültige endgültiges".split(
     " ",
   ),
 );
@@ -88,6 +104,7 @@ export function readVerdict(reply: string, approvalKeyword: string, clarificatio
   if (reply.length > MAX_REPLY) return "rejected";
   const told = inJson(reply);
   if (told) return isKeyword(told.verdict, approvalKeyword) && !told.hasFindings ? "approved" : "rejected";
+  if (formsIn(reply).some(({ verdict }) => refuses(verdict))) return "rejected";
   const lines = plainLines(reply);
   if (clarificationKeyword !== undefined && lines.some((line) => isKeyword(line, clarificationKeyword))) return "clarification";
   if (!lines.some((line) => isKeyword(line, approvalKeyword))) return "rejected";
@@ -101,21 +118,42 @@ function inJson(reply: string): { verdict: string; hasFindings: boolean } | unde
     .trim()
     .replace(/^```(?:json)?[^\S\n]*\n([\s\S]*)\n```$/, "$1")
     .trim();
+  return formOf(text);
+}
+
+/** The verdicts of forms in fences, amid other text. They may be examples, so they can only take an approval back. */
+function formsIn(reply: string): { verdict: string }[] {
+  const fenced = withoutThinking(reply)
+    .split(/^```.*$/m)
+    .filter((_, index) => index % 2 === 1);
+  return fenced.flatMap((text) => (/"(?:verdict|decision)"/i.test(text) ? (formOf(text.trim()) ?? []) : []));
+}
+
+function formOf(text: string): { verdict: string; hasFindings: boolean } | undefined {
   if (!text.startsWith("{") || !text.endsWith("}")) return undefined;
   try {
     const entries = Object.entries(JSON.parse(text) as Record<string, unknown>);
     const [only, second] = entries.filter(([key]) => LABEL_NOUNS.has(key.toLowerCase()) && key.toLowerCase() !== "summary");
     if (!only || second || typeof only[1] !== "string") return undefined;
-    const isEmpty = (value: unknown) =>
-      value === null || value === "" || value === true || (Array.isArray(value) && value.length === 0);
+    const isEmpty = ([key, value]: [string, unknown]) =>
+      value === null ||
+      value === "" ||
+      (value === true && !OF_FINDINGS.test(key)) ||
+      (value === false && OF_FINDINGS.test(key)) ||
+      (Array.isArray(value) && value.length === 0);
     const isRemark = ([key, value]: [string, unknown]) =>
-      /^(?:summary|reason|reasoning|explanation|comment|rationale)$/i.test(key) && typeof value === "string";
-    return { verdict: only[1], hasFindings: entries.some((each) => each !== only && !isEmpty(each[1]) && !isRemark(each)) };
+      /^(?:summary|reason|reasoning|explanation|comments?|rationale|notes?)$/i.test(key)
+        ? typeof value === "string"
+        : /^(?:confidence|score|rating|round|iteration)$/i.test(key) && typeof value === "number";
+    return { verdict: only[1], hasFindings: entries.some((each) => each !== only && !isEmpty(each) && !isRemark(each)) };
   } catch {
     // Not JSON: it is read line by line.
     return undefined;
   }
 }
+
+/** Fields that say whether something is still to be done. */
+const OF_FINDINGS = /block|reject|fail|issue|problem|finding|change|fix|revis|needs/i;
 
 /**
  * Whether a keyword on its own line is part of a sentence: negated or quoted by the line before it, or limited by the one after.
@@ -126,7 +164,9 @@ function isPartOfSentence(lines: readonly string[], keyword: string): boolean {
     if (!isKeyword(line, keyword)) return false;
     const [before = "", after = ""] = [said[index - 1], said[index + 1]];
     const isSpoken = (before.endsWith(":") && SPEECH.test(before)) || TELLS.test(before);
-    return ENDS_NEGATED.test(before) || isSpoken || CONDITION.test(after);
+    const isTurned = UNFINISHED.test(before) && TURNED.test(before);
+    const isLimited = ENDS_NEGATED.test(before) || ENDS_LIMITED.test(before) || LATER.test(before);
+    return isLimited || isTurned || isSpoken || CONDITION.test(after);
   });
 }
 
@@ -148,12 +188,12 @@ export function withoutKeyword(reply: string, keyword: string): string {
 function plainLines(reply: string): string[] {
   const lines: string[] = [];
   let fence: string | undefined;
-  const own = withoutThinking(reply)
+  const own = withoutQuotedTags(withoutThinking(withoutChannels(reply)))
     .replace(/<!--[\s\S]*?(?:-->|$)/g, "")
     .replace(/<quote(?:\s[^<>]{0,200})?>[\s\S]*?(?:<\/quote>|$)/gi, "")
     .replace(/<blockquote(?:\s[^<>]{0,200})?>[\s\S]*?(?:<\/blockquote>|$)/gi, "")
     .replace(/<example(?:\s[^<>]{0,200})?>[\s\S]*?(?:<\/example>|$)/gi, "")
-    .replace(/<(verdict|decision|answer|result)>([^<>\n]{0,200})<\/(?:verdict|decision|answer|result)>/gi, "$1: $2")
+    .replace(/<(verdict|decision|answer|result|final)>([^<>\n]{0,200})<\/(?:verdict|decision|answer|result|final)>/gi, "$1: $2")
     .replace(/\\boxed\{(?:\\text\{)?([^{}\n]{0,200})\}{1,2}/g, "$1");
   for (const line of own.split(/\r\n|[\n\r\u2028\u2029]/)) {
     const mark = /^\s*(?:>\s*)*(`{3,}|~{3,})/.exec(line)?.[1];
@@ -165,6 +205,34 @@ function plainLines(reply: string): string[] {
     else lines.push(line);
   }
   return lines;
+}
+
+/** Replies of models whose server passes their channels through: only what they say in the last one counts. */
+function withoutChannels(reply: string): string {
+  const at = reply.lastIndexOf("<|channel|>final<|message|>");
+  const said = at < 0 ? reply : reply.slice(at).replace("<|channel|>final<|message|>", "");
+  return said.replace(/<\|[\w-]{1,40}\|>/g, "\n");
+}
+
+/** Tags in which models put what they say themselves. */
+const OWN_TAG =
+  /^(?:verdict|decision|answer|final|final_answer|result|output|response|reply|review|summary|details|conclusion|b|i|u|p|em|strong|div|span|center|font|h[1-6]|ul|ol|li|table|t[hdr]|tbody|thead|body|html)$/i;
+
+/** A reply without the content of all other tags, such as files and results of tools, which is somebody else's. */
+function withoutQuotedTags(reply: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  let open: { name: string; at: number } | undefined;
+  for (const { 0: tag, 1: slash, 2: name = "", index } of reply.matchAll(/<(\/?)([A-Za-z][\w-]{0,40})(?:\s[^<>]{0,200})?>/g)) {
+    if (OWN_TAG.test(name)) continue;
+    if (slash === "") open ??= { name, at: index };
+    else if (open?.name === name) {
+      parts.push(reply.slice(from, open.at));
+      from = index + tag.length;
+      open = undefined;
+    }
+  }
+  return [...parts, reply.slice(from)].join("\n");
 }
 
 function isKeyword(line: string, keyword: string): boolean {
@@ -196,17 +264,27 @@ function isWithdrawn(line: string): boolean {
 /** A line without emphasis. A "?", "~~", quotation mark, leading "!" or ">" stays, since it changes the meaning. */
 function bare(line: string): string {
   const text = simplified(line).replace(/[✅☑✔✓🎉👍🚀🟢]|\uFE0F/gu, "");
-  const inner = withoutEnd(text.replace(/^[\s#`*_•-]+/u, "").replace(/^\[x\]\s/, ""), /[\s`*_.!|]/u).trimStart();
+  const inner = withoutEnd(text.replace(/^[\s#`*_•=|-]+/u, "").replace(/^\[x\]\s/, ""), /[\s`*_.!|#=]/u).trimStart();
   return /^[[(][^[\]()]*[\])]$/.test(inner) ? inner.slice(1, -1).trim() : inner;
 }
 
 function simplified(text: string): string {
-  return text.normalize("NFKC").toLowerCase().replaceAll("’", "'").replaceAll("\\_", "_");
+  return text
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll("’", "'")
+    .replaceAll("\\_", "_")
+    .replace(/[-=]>|[➜➡⇒]/g, "→");
 }
 
 /** ALL_PASSED, ALL-PASSED and ALL PASSED are the same keyword. */
 function spaced(text: string): string {
   return text.replace(/[_\s-]+/g, " ");
+}
+
+function refuses(line: string): boolean {
+  const stated = spaced(bare(line));
+  return REFUSALS.some((refusal) => states(stated, refusal));
 }
 
 /** Whether a line contradicts the approval. */
@@ -217,8 +295,7 @@ function takesBack(keyword: string): (line: string) => boolean {
   const spacedWord = escaped(spaced(bare(keyword)));
   const named = new RegExp(`(?<![\\p{L}\\p{N}])${spacedWord}(?![\\p{L}\\p{N}])`, "u");
   return (line) => {
-    const stated = spaced(bare(line));
-    if (REFUSALS.some((refusal) => states(stated, refusal)) || LOUD_REFUSAL.test(line.replace(/`[^`]*`/g, ""))) return true;
+    if (refuses(line) || LOUD_REFUSAL.test(line.replace(/`[^`]*`/g, ""))) return true;
     const text = simplified(line);
     if (isWithdrawn(bare(line)) || BLOCKER.test(text)) return true;
     return struck.test(text) || (named.test(spaced(text)) && NEGATION.test(text));

@@ -97,6 +97,8 @@ export const SentReading = z.object({
     .max(RUNNER_NAMES.length),
   complaints: Hashes.optional(),
   others: Hashes.optional(),
+  /** Older workers do not say. */
+  stopped: z.boolean().optional(),
 });
 
 /** How one check ended. */
