@@ -16,6 +16,11 @@ export function quoted(text: string, max = 120): string {
   return `"${shorten(text, max).replace(/["\\]/g, "\\$&").replace(UNSEEN, spelled)}"`;
 }
 
+/** A whole path, in quotes only if some of it could not be seen or would break the line. */
+export function visible(path: string): string {
+  return path.search(UNSEEN) < 0 ? path : quoted(path, Number.POSITIVE_INFINITY);
+}
+
 /** Several names, and how many more there are. */
 export function namedList(names: readonly string[], most: number, max = 120): string {
   const shown = names.slice(0, most).map((name) => named(name, max));

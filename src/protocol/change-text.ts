@@ -1,3 +1,4 @@
+import { visible } from "../lib/quoted.ts";
 import type { ChangedFile, ChangeSummary, Difference, UndoResult } from "./changes.ts";
 
 const MOST_FILES = 50;
@@ -8,7 +9,7 @@ export function formatFiles(files: readonly ChangedFile[]): string[] {
     .slice(0, MOST_FILES)
     .map(
       ({ state, path, from, kept }) =>
-        `  ${state.padEnd(8)} ${from ? `${from} → ` : ""}${path}${kept ? ` (stays: ${kept})` : ""}`,
+        `  ${state.padEnd(8)} ${from ? `${visible(from)} → ` : ""}${visible(path)}${kept ? ` (stays: ${kept})` : ""}`,
     );
   return files.length > MOST_FILES ? [...shown, `  … and ${files.length - MOST_FILES} more`] : shown;
 }
@@ -22,8 +23,11 @@ export function formatUndo({ id, undone, files, kept, notes }: UndoResult): stri
       : undone
         ? `Undone: ${id}. The same again does it again.`
         : `Done again: ${id}.`;
-  const lines = folders.flatMap((folder) => [`${folder}:`, ...formatFiles(files.filter((file) => file.folder === folder))]);
-  const left = kept.slice(0, MOST_FILES).map(({ path, why }) => `  ${path}: ${why}`);
+  const lines = folders.flatMap((folder) => [
+    `${visible(folder)}:`,
+    ...formatFiles(files.filter((file) => file.folder === folder)),
+  ]);
+  const left = kept.slice(0, MOST_FILES).map(({ path, why }) => `  ${visible(path)}: ${why}`);
   return [head, ...lines, ...(kept.length > 0 ? [`Left as they are (${kept.length}):`, ...left] : []), ...notes].join("\n");
 }
 
@@ -44,7 +48,7 @@ export function formatDifference({ text, files, notes, undone }: Difference, { l
 
 /** The confirmation question for an undo without an id. */
 export function undoQuestion({ id, files, folders, undone }: ChangeSummary): string {
-  return `${undone ? "Do again" : "Undo"} ${id} (${files} ${files === 1 ? "file" : "files"} in ${folders.join(", ")})?`;
+  return `${undone ? "Do again" : "Undo"} ${id} (${files} ${files === 1 ? "file" : "files"} in ${folders.map(visible).join(", ")})?`;
 }
 
 /** The API path of a message or task. */

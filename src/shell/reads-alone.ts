@@ -117,21 +117,27 @@ function isReader([program = "", ...args]: readonly string[]): boolean {
   return not !== undefined && args.length > 0 ? !args.some((arg) => not.test(arg)) : not !== undefined && program !== "git";
 }
 
-/** The paths named in a command line, by any of the commands found in it. */
-export function namedPlaces(
-  line: { plain: readonly PlainCommand[] | undefined; spellings: readonly (readonly string[])[] },
-  where: Whereabouts,
-): string[] {
-  const commands = line.plain?.map(({ words }) => words) ?? line.spellings.map(([text = ""]) => text.split(/\s+/));
-  return [...new Set(commands.flatMap((words) => placesIn(words.slice(1), where)))];
+interface NamedIn {
+  plain: readonly PlainCommand[] | undefined;
+  spellings: readonly (readonly string[])[];
+  targets: readonly string[];
 }
+
+/** The paths named in a command line, by any of the commands found in it and by its redirects. */
+export function namedPlaces({ plain, spellings, targets }: NamedIn, where: Whereabouts): string[] {
+  const commands = plain?.map(({ words }) => words) ?? spellings.map(([text = ""]) => text.split(/\s+/));
+  return [...new Set(placesIn([...targets, ...commands.flatMap((words) => words.slice(1))], where))];
+}
+
+const NO_FILES = wordSet("/dev/null /dev/stdin /dev/stdout /dev/stderr /dev/tty");
+const HOME = /^(?:~|\$HOME|\$\{HOME\})(?=\/|$)/;
 
 /** Words that look like paths, up to the first glob character. */
 function placesIn(words: readonly string[], { cwd, home }: Whereabouts): string[] {
   return words.flatMap((word) => {
-    const value = word.startsWith("-") ? (word.split("=", 2)[1] ?? "") : word;
-    if (!/^(?:~(?:\/|$)|\/|\.\.(?:\/|$))|\/\.\.(?:\/|$)/.test(value)) return [];
-    const [literal = ""] = value.replace(/^~(?=\/|$)/, home).split(/[*?[]/, 1);
-    return [resolve(cwd, literal)];
+    const value = (word.startsWith("-") ? (word.split("=", 2)[1] ?? "") : word).replace(HOME, home);
+    if (!/^(?:\/|\.\.(?:\/|$))|\/\.\.(?:\/|$)/.test(value)) return [];
+    const [literal = ""] = value.split(/[*?[]/, 1);
+    return NO_FILES.has(literal) ? [] : [resolve(cwd, literal)];
   });
 }

@@ -37,11 +37,17 @@ const MOST_SHOWN = 8_000;
 export function editBytes({ bytes, edits }: EditJob): EditedFile {
   const before = textIn(bytes);
   if (before === undefined) return { problem: "It is a binary file, or a text that is not encoded in UTF-8. Use shell for it." };
-  const edited = applyEdits(before, edits);
+  const [mark] = BYTE_ORDER_MARK.exec(before)!;
+  const unmarked = edits.map((edit) => ({ ...edit, old: withoutMark(edit.old), new: withoutMark(edit.new) }));
+  const edited = applyEdits(withoutMark(before), unmarked);
   if ("problem" in edited) return edited;
   const { text, count } = edited;
-  return { bytes: Buffer.from(text, "utf8"), count, difference: difference(before, text) };
+  return { bytes: Buffer.from(mark + text, "utf8"), count, difference: difference(before, mark + text) };
 }
+
+/** No edit removes or adds the mark: it is not seen in what was read. */
+const BYTE_ORDER_MARK = /^\uFEFF?/;
+const withoutMark = (text: string) => text.replace(BYTE_ORDER_MARK, "");
 
 function textIn(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined;
@@ -117,7 +123,8 @@ function applyOne(text: PlainText, edit: Edit, keepsSpelling: boolean): { text: 
     const seen = places.length > 1 ? places : [...places, second];
     const lines = [...new Set(seen.slice(0, MOST_PLACES).map((at) => lineAt(plain, at)))];
     const where = `${lines.length === 1 ? "line" : "lines"} ${lines.join(", ")}${seen.length > MOST_PLACES ? ", …" : ""}`;
-    return { problem: `old: is there ${seen.length} times (${where}). Take in more of the text around it, or set all.` };
+    const told = `old: is there ${seen.length} times (${where}). Take in more of the text around it, or set all.`;
+    return { problem: `${told}\n${around(plain, lines)}` };
   }
   return { text: replaceAt(places, text, { old, fresh, spelled }), count: places.length };
 }
@@ -191,10 +198,19 @@ function nearest(text: string, old: string): string {
   if (at === undefined) return " Read the file and copy the text as it is there.";
   const from = Math.max(0, at - NEAR);
   const to = Math.min(lines.length, at + Math.max(wanted.length, 1) + NEAR, from + NEAREST_LINES);
-  const shown = lines.slice(from, to).map((line, index) => `${from + index + 1}\t${line.slice(0, NEAREST_LINE)}`);
+  const shown = lines.slice(from, to).map((line, index) => numbered(line, from + index + 1));
   const isSpaces = isByWords && wanted.length > 0 && best.score > words.length;
   return ` ${isSpaces ? "Nearest, perhaps with other spaces" : "Nearest"}:\n${asData(shown.join("\n"))}`;
 }
+
+/** The given lines, each with its neighbours. */
+function around(text: string, numbers: readonly number[]): string {
+  const near = new Set(numbers.flatMap((number) => [number - 1, number, number + 1]));
+  const shown = text.split("\n").flatMap((line, index) => (near.has(index + 1) ? [numbered(line, index + 1)] : []));
+  return asData(shown.join("\n"));
+}
+
+const numbered = (line: string, number: number) => `${number}\t${line.slice(0, NEAREST_LINE)}`;
 
 /** The line that shares most pairs of letters with a text, ignoring case; undefined if none is similar enough. */
 function mostAlike(lines: readonly string[], wanted: string): number | undefined {

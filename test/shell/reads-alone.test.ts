@@ -2,7 +2,8 @@ import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { readPlainLine } from "../../src/shell/plain-line.ts";
-import { readsAlone } from "../../src/shell/reads-alone.ts";
+import { namedPlaces, readsAlone } from "../../src/shell/reads-alone.ts";
+import { readShellLine } from "../../src/tools/approvals/shell-lines.ts";
 import { temporaryFolder } from "../support/home.ts";
 
 const home = realpathSync(temporaryFolder(afterAll));
@@ -88,4 +89,18 @@ test("a conversation's own folder in the data folder is read unasked, and its ne
   expect(reads("cat notes.txt", own, own)).toBe(true);
   expect(reads("cat ../../token", own, own)).toBe(false);
   expect(reads("rg x", home, home)).toBe(false);
+});
+
+test.each([
+  ["touch ../a /etc/b ~/c", ["code/a", "/etc/b", "c"]],
+  ["echo x > ../a", ["code/a"]],
+  ["echo x >>../a 2>/dev/null", ["code/a"]],
+  ["(cat < ~/in; date) &> $HOME/out", ["in", "out"]],
+  ['tee "$HOME"/log <<EOF\ntext\nEOF', ["log"]],
+  ["x=$(cat ../a) make --prefix=/opt/x > made.txt", ["code/a", "/opt/x"]],
+  ["node build.js > /dev/null 2>&1", []],
+])("a question about %j names what lies outside: %j", (command, places) => {
+  expect(namedPlaces(readShellLine(command), { cwd: project, home }).sort()).toEqual(
+    places.map((place) => (place.startsWith("/") ? place : join(home, place))).sort(),
+  );
 });

@@ -93,6 +93,8 @@ test.each<[what: string, before: string, edits: [string, string, boolean?][], af
   ["mixed ends that it makes alike", "a\r\nb\nc\r\n", [["\r\n", "\n", true]], "a\nb\nc\n"],
   ["mixed ends that it makes CRLF", "a\r\nb\nc", [["b\n", "b\r\n"]], "a\r\nb\r\nc"],
   ["a byte order mark", "\uFEFFone\n", [["one", "two"]], "\uFEFFtwo\n"],
+  ["a byte order mark, also one that the edit leaves out", "\uFEFFone\n", [["\uFEFFone", "two"]], "\uFEFFtwo\n"],
+  ["a file without a byte order mark, whatever is put in", "one\n", [["one", "\uFEFFtwo"]], "two\n"],
   ["no line end at the end", "one\ntwo", [["two", "three"]], "one\nthree"],
   ["a line end taken away at the end", "one\ntwo\n", [["two\n", "two"]], "one\ntwo"],
   ["signs that a replacement could take for its own", "cost\n", [["cost", "$& $1 $$ \\n"]], "$& $1 $$ \\n\n"],
@@ -145,12 +147,12 @@ test("what cannot be edited is refused with a sentence, and nothing is changed",
   );
   expect(await refused("code.py", "entirely different words here")).toContain("Read the file and copy the text as it is there.");
   expect(await refused("code.py", "x = 1")).toBe(
-    "code.py was not edited. old: is there 2 times (lines 4, 5). Take in more of the text around it, or set all.",
+    "code.py was not edited. old: is there 2 times (lines 4, 5). Take in more of the text around it, or set all.\n3\t\n4\tx = 1\n5\tx = 1\n6\t",
   );
   expect(await refused("code.py", "X  = 1;")).toContain("Nearest:\n2\t");
   expect(await refused("code.py", "retrun")).toContain("2\t    return 'hello ' + name");
   expect(await refused("overlap.txt", "na\nna")).toBe(
-    "overlap.txt was not edited. old: is there 2 times (lines 1, 2). Take in more of the text around it, or set all.",
+    "overlap.txt was not edited. old: is there 2 times (lines 1, 2). Take in more of the text around it, or set all.\n1\tna\n2\tna\n3\tna",
   );
   expect(await refused("overlap.txt", "ana")).toContain("old: is there 2 times (line 4).");
   expect(await refused("code.py", "x = 1\n", "x = 1\n")).toContain("old and new are the same");

@@ -41,22 +41,25 @@ test("what reads the bytes finds a finished line that is written again, even one
 });
 
 test.each([
-  [true, 2],
-  [false, 1],
-])("rows that a narrower terminal has broken (%s) are gone up over, all of them", (reflows, up) => {
-  let columns = 40;
-  let written = "";
-  const write = (bytes: string) => {
-    written += bytes;
-  };
-  const screen = createScreen({ write, columns: () => columns, rows: () => 24, reflows });
-  const caret = { row: 1, column: 2 };
-  screen.draw({ above: [], live: rows("x".repeat(35), "> ", "status"), caret });
-  columns = 20;
-  written = "";
-  screen.draw({ above: [], live: rows("x".repeat(20), "> ", "status"), caret });
-  expect(written).toContain(`\r\u001b[${up}A\u001b[K`);
-});
+  [true, 2, 2],
+  [true, 32, 3],
+  [false, 32, 1],
+])(
+  "rows that a narrower terminal has broken (%s), with the caret in column %i, are gone up over, all of them",
+  (reflows, at, up) => {
+    let columns = 40;
+    let written = "";
+    const write = (bytes: string) => {
+      written += bytes;
+    };
+    const screen = createScreen({ write, columns: () => columns, rows: () => 24, reflows });
+    screen.draw({ above: [], live: rows("x".repeat(35), `> ${"y".repeat(33)}`, "status"), caret: { row: 1, column: at } });
+    columns = 20;
+    written = "";
+    screen.draw({ above: [], live: rows("x".repeat(20), "> ", "status"), caret: { row: 1, column: 2 } });
+    expect(written).toContain(`\r\u001b[${up}A\u001b[K`);
+  },
+);
 
 test("a live region of a single row is taken away whole, also at the bottom of the screen", () => {
   let written = "";

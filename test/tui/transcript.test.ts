@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Event } from "../../src/protocol/events.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import { lineText } from "../../src/tui/text/style.ts";
+import { graphemes } from "../../src/tui/text/width.ts";
 import { noteBlock } from "../../src/tui/transcript/blocks.ts";
 import { Transcript } from "../../src/tui/transcript/transcript.ts";
 
@@ -142,3 +143,38 @@ test("nothing is told twice: not a turn that was recalled, not an answer that wa
     "Sorry, I encountered an error: it broke",
   ]);
 });
+
+test("a huge pasted message is shown by its beginning and its end, at once", () => {
+  const rows = Array.from({ length: 20_000 }, (_, row) => `row ${row} – ${"x".repeat(60)}`);
+  const { chat, time } = shownMessage(`${rows.join("\n")}\nWhat is wrong here?`);
+  expect(chat.printed).toHaveLength(31);
+  expect(chat.printed[0]).toContain("› row 0 ");
+  expect(chat.printed[20]).toBe("  … (19971 more lines)");
+  expect(chat.printed.slice(-2)[0]).toContain("row 19999");
+  expect(chat.printed.at(-1)).toBe("  What is wrong here?");
+  expect(time).toBeLessThan(500);
+  const long = shownMessage("é".repeat(100_000));
+  expect(long.chat.printed.join("")).toContain("… (97000 more characters)");
+});
+
+test("a long text is split into the same characters as a short one, in time that grows with its length", () => {
+  const whole = (text: string) => Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+  // In one of these texts each piece ends inside an emoji, a flag, or a letter with its accents.
+  for (let shift = 0; shift < 12; shift += 1) {
+    const text = "x".repeat(250 + shift) + "👩‍👩‍👧‍👦🇩🇪é\r\n한".repeat(12);
+    expect(graphemes(text)).toEqual(whole(text));
+  }
+  const accents = `a${"\u0301".repeat(2_000)}b`;
+  expect(graphemes(accents).join("")).toBe(accents);
+  const started = process.cpuUsage();
+  expect(graphemes("é word ".repeat(30_000))).toHaveLength(210_000);
+  expect(process.cpuUsage(started).user / 1_000).toBeLessThan(3_000);
+});
+
+function shownMessage(text: string) {
+  const chat = open();
+  const started = process.cpuUsage();
+  chat.hear("message.queued", { id: "m", conversation: "main", source: { channel: "tui" }, text });
+  chat.hear("message.started", { id: "m", conversation: "main" });
+  return { chat, time: process.cpuUsage(started).user / 1_000 };
+}

@@ -11,6 +11,8 @@ export interface ShellLine {
   plain: readonly PlainCommand[] | undefined;
   /** Every command found in it, nested ones included, in each spelling that a rule may name. */
   spellings: readonly (readonly string[])[];
+  /** The files that its redirects name; empty if the commands are known, which then write none. */
+  targets: readonly string[];
   /** Everything that may be a command in it, however a shell reads it; empty if the commands are known. */
   suspected: readonly string[];
 }
@@ -21,10 +23,12 @@ const MAX_SUSPECTED_LENGTH = 2_000;
 export function readShellLine(command: string): ShellLine {
   const whole = trimmed(command);
   const plain = readPlainLine(command);
+  const commands = plain ? [] : commandsIn(readShell(whole));
   const spellings = plain
     ? plain.map(({ text, words }) => [text, words.join(" ")])
-    : commandsIn(readShell(whole)).flatMap((each) => (each.words.length === 0 ? [] : [spellingsOf(each)]));
-  return { whole, plain: plain?.length ? plain : undefined, spellings, suspected: plain ? [] : suspectedIn(whole) };
+    : commands.flatMap((each) => (each.words.length === 0 ? [] : [spellingsOf(each)]));
+  const targets = commands.flatMap(({ redirects }) => redirects.map(({ target }) => target.text));
+  return { whole, plain: plain?.length ? plain : undefined, spellings, targets, suspected: plain ? [] : suspectedIn(whole) };
 }
 
 /** Removes what the shell itself treats as blank at the ends. */

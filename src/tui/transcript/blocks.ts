@@ -16,17 +16,36 @@ export const safe = (text: string): string => terminalSafe(text).replaceAll("\t"
 /** A message of the user. */
 export function userBlock(text: string, tag = ""): Block {
   const head: Span[] = [{ text: "› ", style: { bold: true, colour: "cyan" } }, ...(tag ? [dim(`${tag} `)] : [])];
-  return (width) => wrapped([bold(safe(text))], proseWidth(width), { first: head, rest: [{ text: "  " }] });
+  const shown = folded(text, bold);
+  return (width) => wrapped(shown, proseWidth(width), { first: head, rest: [{ text: "  " }] });
 }
 
 /** Text that was sent into the running turn. */
 export function steerBlock(text: string): Block {
-  return (width) => wrapped([bold(safe(text))], proseWidth(width), { first: [coloured("↳ ", "cyan")], rest: [{ text: "  " }] });
+  const shown = folded(text, bold);
+  return (width) => wrapped(shown, proseWidth(width), { first: [coloured("↳ ", "cyan")], rest: [{ text: "  " }] });
 }
 
 /** A quiet remark by IO itself. */
 export function noteBlock(text: string): Block {
-  return (width) => wrapped([dim(safe(text))], proseWidth(width), { first: [dim("· ")], rest: [dim("  ")] });
+  const shown = folded(text, dim);
+  return (width) => wrapped(shown, proseWidth(width), { first: [dim("· ")], rest: [dim("  ")] });
+}
+
+/** A message beyond either is shown by its beginning and its end. */
+const FOLDED = { lines: 60, characters: 6_000 };
+const BEGINNING = { lines: 20, characters: 2_000 };
+const END = { lines: 10, characters: 1_000 };
+
+function folded(text: string, styled: (text: string) => Span): Span[] {
+  const lines = text.split("\n");
+  if (lines.length <= FOLDED.lines && text.length <= FOLDED.characters) return [styled(safe(text))];
+  const beginning = lines.slice(0, BEGINNING.lines).join("\n").slice(0, BEGINNING.characters);
+  const end = lines.slice(-END.lines).join("\n").slice(-END.characters);
+  const left = text.slice(beginning.length, text.length - end.length);
+  const more = left.split("\n").length - 2;
+  const size = more > 1 ? `${more} more lines` : `${left.length} more characters`;
+  return [styled(safe(beginning)), dim(`\n… (${size})\n`), styled(safe(end))];
 }
 
 export function troubleBlock(text: string): Block {
