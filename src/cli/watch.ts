@@ -1,5 +1,7 @@
 import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
+import { ExitCode } from "../lib/errors.ts";
 import { isFolder } from "../lib/is-folder.ts";
 import { stateOfPull } from "../protocol/pulls.ts";
 import type { Watch, WatchDetail, WatchTrigger } from "../protocol/watches.ts";
@@ -7,6 +9,9 @@ import { wholeNumber } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 const MOST_ROUNDS = 20;
+const LOOK_MS = 500;
+const AT_WORK: readonly WatchTrigger["state"][] = ["waiting", "claiming", "starting", "working"];
+const isAtWork = ({ state }: WatchTrigger) => AT_WORK.includes(state);
 const pathOf = (id: string) => `/api/watches/${encodeURIComponent(id)}`;
 
 interface AddOptions extends Json {
@@ -75,6 +80,33 @@ export function watchCommands(program: Command, shell: Shell): void {
         const changed = await request<Watch>("POST", `${pathOf(id)}/${name}`);
         shell.print(changed, () => `${done}: ${line(changed)}`, options);
       });
+
+  watch
+    .command("wait")
+    .description("look at it now, and wait until nothing that this set going is left to do")
+    .argument("<id>", "such as w_…")
+    .option("--at-most <minutes>", "how long to wait; what is not finished then goes on with the daemon")
+    .option(...JSON_OPTION)
+    .action(async (id: string, { atMost, json }: Json & { atMost?: string }) => {
+      const minutes = atMost === undefined ? Number.POSITIVE_INFINITY : wholeNumber("--at-most", atMost);
+      const until = Date.now() + minutes * 60_000;
+      const before = await request<WatchDetail>("GET", pathOf(id));
+      const look = () => request<WatchDetail>("GET", pathOf(id));
+      const asked = await request<Watch>("POST", `${pathOf(id)}/resume`);
+      let now = await look();
+      const isLookedAt = () => now.lookedAt !== asked.lookedAt || now.problem !== null;
+      while ((!isLookedAt() || now.triggers.some(isAtWork)) && Date.now() < until) {
+        await sleep(LOOK_MS);
+        now = await look();
+      }
+      shell.print(now, () => describe(now), { json });
+      const wasOver = new Set(before.triggers.filter((each) => !isAtWork(each)).map((each) => each.id));
+      const isBad = ({ id: trigger, state }: WatchTrigger) => !wasOver.has(trigger) && ["failed", "given up"].includes(state);
+      if (!isLookedAt() || now.triggers.some(isAtWork)) {
+        shell.note("It is still at work.");
+        process.exitCode = ExitCode.unapproved;
+      } else if (now.problem !== null || now.triggers.some(isBad)) process.exitCode = ExitCode.failed;
+    });
 
   watch
     .command("remove")

@@ -40,6 +40,13 @@ export interface ForgeClientDeps {
 
 type Query = Record<string, string | number | undefined>;
 
+interface Paging {
+  /** The name of the parameter for the size of a page. */
+  sizeName?: string;
+  /** How many pages are read at most. */
+  most?: number;
+}
+
 interface Answer {
   status: number;
   headers: Headers;
@@ -52,8 +59,12 @@ const MOST_REDIRECTS = 3;
 /** If the forge asks for a longer wait than this, the request fails for now. */
 const LONGEST_WAIT_MS = 20_000;
 const MOST_PAGES = 20;
+/** A first look has to see all open issues: Gitea lists the newest first, 50 at a time. */
+export const MOST_PAGES_OF_ISSUES = 1_000;
 const PAGE = 100;
 const KEPT_ANSWERS = 300;
+/** Long lists are read in pages of up to half a megabyte each. */
+const KEPT_CHARACTERS = 20_000_000;
 const LOG_TAIL = 64_000;
 const LONGEST_LOG = 50_000_000;
 
@@ -72,6 +83,18 @@ function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, sig
     return url;
   };
   const isOurs = (url: URL) => url.origin === base.origin;
+
+  /** Keeps an answer for its ETag, and forgets the oldest ones if there are too many. */
+  function keep(address: string, etag: string, answer: Answer): void {
+    kept.delete(address);
+    kept.set(address, { etag, answer });
+    let characters = [...kept.values()].reduce((sum, each) => sum + each.answer.text.length, 0);
+    for (const [oldest, { answer: known }] of kept) {
+      if (kept.size <= KEPT_ANSWERS && characters <= KEPT_CHARACTERS) return;
+      characters -= known.text.length;
+      kept.delete(oldest);
+    }
+  }
 
   /** Sends one request and follows the redirects of a renamed repository. */
   async function once(method: string, first: URL, body?: unknown): Promise<Answer> {
@@ -107,9 +130,7 @@ function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, sig
       const answer = { status: response.status, headers: response.headers, text: await response.text() };
       const etag = response.headers.get("etag");
       if (method === "GET" && etag !== null && response.status === 200) {
-        kept.delete(url.href);
-        kept.set(url.href, { etag, answer });
-        if (kept.size > KEPT_ANSWERS) kept.delete(kept.keys().next().value!);
+        keep(url.href, etag, answer);
       }
       return answer;
     }
@@ -196,11 +217,12 @@ async function readTail(first: URL, own: Record<string, string>, signal: AbortSi
 export function createForgeClient(deps: ForgeClientDeps) {
   const { host, addressOf, isOurs, read, send, tail } = createRequests(deps);
 
-  /** Reads all pages that the forge links to, up to `MOST_PAGES`. */
-  async function pages<T>(schema: z.ZodType<T>, path: string, query: Query = {}, pageName = "per_page"): Promise<T[]> {
+  /** Reads all pages that the forge links to, up to `most`. */
+  async function pages<T>(schema: z.ZodType<T>, path: string, query: Query = {}, how: Paging = {}): Promise<T[]> {
+    const { sizeName = "per_page", most = MOST_PAGES } = how;
     const all: T[] = [];
-    let url: URL | undefined = addressOf(path, { [pageName]: PAGE, ...query });
-    for (let page = 0; url !== undefined && page < MOST_PAGES; page += 1) {
+    let url: URL | undefined = addressOf(path, { [sizeName]: PAGE, ...query });
+    for (let page = 0; url !== undefined && page < most; page += 1) {
       const answer: Answer = await read(url);
       all.push(parsed(schema, answer.text, host));
       const next: string | undefined = /<([^<>]{1,2000})>;\s{0,3}rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
@@ -217,9 +239,9 @@ export function createForgeClient(deps: ForgeClientDeps) {
     async get<T>(schema: z.ZodType<T>, path: string, query?: Query): Promise<T> {
       return parsed(schema, (await read(addressOf(path, query))).text, host);
     },
-    async list<T>(schema: z.ZodType<T>, path: string, query?: Query, pageName?: string): Promise<T[]> {
+    async list<T>(schema: z.ZodType<T>, path: string, query?: Query, how?: Paging): Promise<T[]> {
       // Gitea returns null for an empty list.
-      return (await pages(schema.array().nullable(), path, query, pageName)).flatMap((page) => page ?? []);
+      return (await pages(schema.array().nullable(), path, query, how)).flatMap((page) => page ?? []);
     },
     async send<T>(schema: z.ZodType<T>, method: "POST" | "PATCH" | "PUT", path: string, body: unknown): Promise<T> {
       return parsed(schema, (await send(method, path, body)).text, host);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { createForgeClient, type ForgeClient, ForgeError } from "./client.ts";
+import { createForgeClient, type ForgeClient, ForgeError, MOST_PAGES_OF_ISSUES } from "./client.ts";
 import { type ForgeDeps, permissionNamed } from "./github.ts";
 import type { Check, Comment, Forge, Issue, Pull, Review, ThreadComment } from "./port.ts";
 
@@ -98,7 +98,8 @@ export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
   const api = /\/api\/v1\/?$/.test(apiUrl) ? apiUrl : `${apiUrl.replace(/\/$/, "")}/api/v1`;
   const client = createForgeClient({ apiUrl: api, token, signal, scheme: "token", accept: "application/json" });
   const at = pathOf(repo);
-  const list = <T>(shape: z.ZodType<T>, path: string, query = {}) => client.list(shape, path, query, "limit");
+  const list = <T>(shape: z.ZodType<T>, path: string, query = {}, most?: number) =>
+    client.list(shape, path, query, { sizeName: "limit", ...(most !== undefined && { most }) });
 
   return {
     kind: "gitea",
@@ -129,7 +130,8 @@ export function createGitea({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
     },
     issue: async (number) => issueOf(await client.get(IssueShape, `${at}/issues/${number}`)),
     async changedSince(since) {
-      const found = await list(IssueShape, `${at}/issues`, { state: since === undefined ? "open" : "all", since });
+      const query = { state: since === undefined ? "open" : "all", since };
+      const found = await list(IssueShape, `${at}/issues`, query, MOST_PAGES_OF_ISSUES);
       return found.map(issueOf).sort((a, b) => a.updatedAt.localeCompare(b.updatedAt));
     },
     async labelings(number) {

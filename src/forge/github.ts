@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { createForgeClient, type ForgeClient, ForgeError } from "./client.ts";
+import { createForgeClient, type ForgeClient, ForgeError, MOST_PAGES_OF_ISSUES } from "./client.ts";
 import type { Check, Comment, Forge, Issue, Permission, Pull, Review, ThreadComment } from "./port.ts";
 
 export interface ForgeDeps {
@@ -82,19 +82,18 @@ const EventShape = z.object({
   created_at: shown,
   label: z.object({ name: z.string().nullish() }).nullish(),
 });
-const CheckRuns = z.object({
-  check_runs: z.array(
-    z.object({
-      id,
-      name: z.string(),
-      status: z.string(),
-      conclusion: text,
-      html_url: text,
-      output: z.object({ title: text, summary: text }).nullish(),
-      app: z.object({ slug: z.string().nullish() }).nullish(),
-    }),
-  ),
+const CheckRun = z.object({
+  id,
+  name: z.string(),
+  status: z.string(),
+  conclusion: text,
+  html_url: text,
+  output: z.object({ title: text, summary: text }).nullish(),
+  app: z.object({ slug: z.string().nullish() }).nullish(),
 });
+const CheckRuns = z.object({ check_runs: z.array(CheckRun) });
+const WorkflowRuns = z.object({ workflow_runs: z.array(z.object({ id })) });
+const Jobs = z.object({ jobs: z.array(CheckRun) });
 const Statuses = z.object({
   statuses: z.array(z.object({ id, context: z.string(), state: z.string(), description: text, target_url: text })),
 });
@@ -117,7 +116,7 @@ const VERDICTS: Readonly<Record<string, Review["verdict"]>> = {
 /** A repository on github.com or an Enterprise server, accessed through the REST API only. */
 export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
   const client = createForgeClient({
-    ...{ apiUrl, token, signal, scheme: "Bearer", accept: "application/vnd.github+json" },
+    ...{ apiUrl, token, signal, scheme: "Bearer", accept: "application/vnd.github+json, application/json;q=0.9" },
     headers: { "x-github-api-version": "2022-11-28" },
   });
   const at = `/repos/${repo.split("/").map(encodeURIComponent).join("/")}`;
@@ -149,7 +148,7 @@ export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge 
     issue: async (number) => issueOf(await client.get(IssueShape, `${at}/issues/${number}`)),
     async changedSince(since) {
       const query = { state: since === undefined ? "open" : "all", sort: "updated", direction: "asc", since };
-      return (await client.list(IssueShape, `${at}/issues`, query)).map(issueOf);
+      return (await client.list(IssueShape, `${at}/issues`, query, { most: MOST_PAGES_OF_ISSUES })).map(issueOf);
     },
     async labelings(number) {
       const events = await client.list(EventShape, `${at}/issues/${number}/events`);
@@ -175,8 +174,16 @@ export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge 
       return pulls.find(({ state }) => state === "open") ?? pulls[0];
     },
     pull: async (number) => pullOf(await client.get(PullShape, `${at}/pulls/${number}`)),
-    openPull: async ({ isDraft, ...pull }) =>
-      pullOf(await client.send(PullShape, "POST", `${at}/pulls`, { ...pull, draft: isDraft })),
+    async openPull({ isDraft, ...pull }) {
+      const open = (change: object) => client.send(PullShape, "POST", `${at}/pulls`, { ...pull, draft: isDraft, ...change });
+      const made = await open({}).catch((error: unknown) => {
+        // Private repositories of free accounts have no drafts, so the title says it.
+        const hasNoDrafts = error instanceof ForgeError && error.kind === "invalid" && /drafts? pull/i.test(error.message);
+        if (!isDraft || !hasNoDrafts) throw error;
+        return open({ draft: false, title: `WIP: ${pull.title}` });
+      });
+      return pullOf(made);
+    },
     changePull: async (number, change) => pullOf(await client.send(PullShape, "PATCH", `${at}/pulls/${number}`, change)),
     async reviews(number) {
       const found = await client.list(ReviewShape, `${at}/pulls/${number}/reviews`);
@@ -202,19 +209,21 @@ export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge 
       // GitHub accepts replies only to the first comment of a thread.
       await client.send(z.unknown(), "POST", `${at}/pulls/${number}/comments/${replyTo ?? comment}/replies`, { body });
     },
-    checks: (commit) => checksOf(client, `${at}/commits/${encodeURIComponent(commit)}`),
+    checks: (commit) => checksOf(client, at, encodeURIComponent(commit)),
     log: async ({ id: job, hasLog, summary }) =>
       hasLog ? client.tail(`${at}/actions/jobs/${encodeURIComponent(job)}/logs`) : summary,
   };
 }
 
 /** The checks of a commit, and the statuses that other services gave it. */
-async function checksOf(client: ForgeClient, of: string): Promise<Check[]> {
-  const [ofRuns, ofStatuses] = await Promise.all([
-    client.pages(CheckRuns, `${of}/check-runs`, { filter: "latest" }).catch(ifMissing([])),
+async function checksOf(client: ForgeClient, at: string, commit: string): Promise<Check[]> {
+  const of = `${at}/commits/${commit}`;
+  const [runs, ofStatuses] = await Promise.all([
+    checkRunsOf(client, of)
+      .catch(jobsIfForbidden(client, at, commit))
+      .catch(ifMissing([])),
     client.pages(Statuses, `${of}/status`).catch(ifMissing([])),
   ]);
-  const runs = ofRuns.flatMap(({ check_runs }) => check_runs);
   const statuses = ofStatuses.flatMap((page) => page.statuses);
   return [
     ...runs.map((run): Check => {
@@ -235,6 +244,21 @@ async function checksOf(client: ForgeClient, of: string): Promise<Check[]> {
     ),
   ];
 }
+
+async function checkRunsOf(client: ForgeClient, of: string): Promise<z.infer<typeof CheckRun>[]> {
+  const pages = await client.pages(CheckRuns, `${of}/check-runs`, { filter: "latest" });
+  return pages.flatMap(({ check_runs }) => check_runs);
+}
+
+/** GitHub lets no fine-grained token read checks, but lets it read the jobs of Actions, which are checks with the same IDs. */
+const jobsIfForbidden = (client: ForgeClient, at: string, commit: string) => async (error: unknown) => {
+  if (!(error instanceof ForgeError) || error.kind !== "forbidden") throw error;
+  const runs = await client.pages(WorkflowRuns, `${at}/actions/runs`, { head_sha: commit });
+  const jobs = runs
+    .flatMap(({ workflow_runs }) => workflow_runs)
+    .map((run) => client.pages(Jobs, `${at}/actions/runs/${run.id}/jobs`, { filter: "latest" }));
+  return (await Promise.all(jobs)).flat().flatMap((page) => page.jobs);
+};
 
 /** The API itself reports `maintain` as `write`, and `triage` as `read`. */
 export function permissionNamed(name: string): Permission {

@@ -65,15 +65,16 @@ export async function lookAtRepository(deps: LookDeps): Promise<{ since: string 
     memory.items.set(item.number, { state, looks: isSame ? known.looks + 1 : 1 });
   }
   // Some changes to a pull request appear late in the list of changes, or never. GitHub does not count unchanged answers.
+  let unread = "";
   for (const own of pulls.filter(isPushed)) {
     await lookAtPull(deps, own, canWrite);
-    await lookAtChecks(deps, own);
+    unread ||= await lookAtChecks(deps, own);
   }
   const open = pulls.filter(({ state }) => state !== "closed");
   const newest = Math.max(...changed.map(({ updatedAt }) => Date.parse(updatedAt)).filter(Number.isFinite));
   const since = Number.isFinite(newest) ? `${new Date(newest - OVERLAP_MS).toISOString().slice(0, 19)}Z` : watch.since;
   const count = (many: number, what: string) => `${many} ${what}${many === 1 ? "" : "s"}`;
-  return { since, saw: `${count(looked, "change")}, ${count(open.length, "open pull request")} of IO's` };
+  return { since, saw: `${count(looked, "change")}, ${count(open.length, "open pull request")} of IO's${unread}` };
 }
 
 const stateOf = ({ updatedAt, isOpen, labels }: Issue) => JSON.stringify([updatedAt, isOpen, labels]);
@@ -201,10 +202,16 @@ function conflictOf({ unmergeable }: LookMemory, number: number, { isMergeable }
   return isMergeable === true || looks >= LOOKS_TO_BELIEVE ? looks > 0 : undefined;
 }
 
-async function lookAtChecks({ forge, onWord, onChecks }: LookDeps, row: PullRow): Promise<void> {
-  if (row.commit === null || row.number === null) return;
-  const checks = await forge.checks(row.commit);
+/** Returns why the checks cannot be read, if the token may not do so: that keeps nobody from answering reviews. */
+async function lookAtChecks({ forge, onWord, onChecks }: LookDeps, row: PullRow): Promise<string> {
+  if (row.commit === null || row.number === null) return "";
+  const checks = await forge.checks(row.commit).catch((error: unknown) => {
+    if (error instanceof ForgeError && error.kind === "forbidden") return error;
+    throw error;
+  });
+  if (checks instanceof ForgeError) return `; their checks cannot be read: ${checks.message}`;
   for (const { id, name } of checks.filter(({ state }) => state === "failed"))
     onWord(row, { kind: "check", by: "", text: name, key: `check:${id}:${row.commit}` });
   onChecks(row, checks);
+  return "";
 }

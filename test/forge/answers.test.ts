@@ -129,6 +129,52 @@ test("a failed check is seen however many others there are, on GitHub and on Git
   expect(await createGitea({ apiUrl: empty.url, repo: "acme/a", token: "t" }).checks("abc")).toEqual([]);
 });
 
+test("all issues are seen by the first look, however many there are", async () => {
+  const count = 2_600;
+  const { url } = await serve((path, query) => {
+    const size = query.has("limit") ? 50 : 100;
+    const page = Number(query.get("page") ?? 1);
+    const shown = Array.from({ length: Math.min(size, count - (page - 1) * size) }, (_, index) => ({
+      ...{ number: count - (page - 1) * size - index, title: "", state: "open", labels: [], updated_at: "" },
+    }));
+    const isLast = page * size >= count;
+    const query2 = `${query.has("limit") ? "limit" : "per_page"}=100&page=${page + 1}`;
+    return { headers: isLast ? {} : next(`${url}${path}?${query2}`), body: shown };
+  });
+  for (const create of [createGitHub, createGitea]) {
+    const found = await create({ apiUrl: url, repo: "acme/a", token: "t" }).changedSince(undefined);
+    expect(new Set(found.map(({ number }) => number)).size).toBe(count);
+  }
+});
+
+test("with a token that may not read checks, those of Actions are read as jobs, and reviews are answered though neither may be read", async () => {
+  const jobs = { jobs: [{ id: 5, name: "build", status: "completed", conclusion: "failure", html_url: "x" }] };
+  const bodies: Record<string, unknown> = {
+    "/repos/acme/a/actions/runs?per_page=100&head_sha=abc": { total_count: 1, workflow_runs: [{ id: 9 }] },
+    "/repos/acme/a/actions/runs/9/jobs?per_page=100&filter=latest": { total_count: 1, ...jobs },
+    "/repos/acme/a/commits/abc/status?per_page=100": { statuses: [] },
+  };
+  const refused = { status: 403, body: { message: "Resource not accessible by personal access token" } };
+  const { url } = await serve((path, query) => (bodies[`${path}?${query}`] ? { body: bodies[`${path}?${query}`] } : refused));
+  const forge = createGitHub({ apiUrl: url, repo: "acme/a", token: "t" });
+  expect(await forge.checks("abc")).toMatchObject([{ id: "5", name: "build", state: "failed", hasLog: true }]);
+  await expect(forge.checks("def")).rejects.toMatchObject({ kind: "forbidden" });
+});
+
+test("where the forge has no drafts, the title says that the work is not approved", async () => {
+  const pull = { number: 1, state: "open", head: { ref: "a", sha: "abc" }, base: { ref: "main" } };
+  const { url, heard } = await serve(() => {
+    const { draft, title } = JSON.parse(heard.at(-1)!.body) as { draft: boolean; title: string };
+    const message = "Draft pull requests are not supported in this repository.";
+    return draft ? { status: 422, body: { message } } : { status: 201, body: { ...pull, title, draft } };
+  });
+  const forge = createGitHub({ apiUrl: url, repo: "acme/a", token: "t" });
+  const wanted = { title: "Greet", body: "", head: "a", base: "main" };
+  expect(await forge.openPull({ ...wanted, isDraft: true })).toMatchObject({ title: "WIP: Greet", isDraft: false });
+  expect(await forge.openPull({ ...wanted, isDraft: false })).toMatchObject({ title: "Greet" });
+  expect(heard).toHaveLength(3);
+});
+
 test.each([
   ["GitHub", createGitHub],
   ["Gitea", createGitea],

@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { ForgeError } from "../../src/forge/client.ts";
 import { createGitHub } from "../../src/forge/github.ts";
 import { type LookDeps, lookAtRepository, newMemory } from "../../src/forge/look.ts";
 import type { Forge, Issue, Pull } from "../../src/forge/port.ts";
@@ -75,6 +76,16 @@ test("a review is seen though the list of changes does not tell of it, or tells 
   const at = new Date().toISOString();
   reviews.push({ id: "7", verdict: "changes requested", body: "rename it", author: "mona", commit: "abc", at });
   await again();
+  expect(seen).toEqual(["review 7"]);
+});
+
+test("a token that may not read checks keeps nobody from answering reviews, and the watch says why checks are not seen", async () => {
+  const review = { id: "7", verdict: "changes requested", body: "rename it", author: "mona", commit: "abc" } as const;
+  const { seen, again } = look({
+    reviews: async () => [{ ...review, at: new Date().toISOString() }],
+    checks: () => Promise.reject(new ForgeError("forbidden", "it does not allow this to the token")),
+  });
+  expect((await again()).saw).toMatch(/checks cannot be read: it does not allow this to the token$/);
   expect(seen).toEqual(["review 7"]);
 });
 

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Approval } from "../../src/protocol/approvals.ts";
 import type { PullRequest } from "../../src/protocol/pulls.ts";
-import type { WatchDetail } from "../../src/protocol/watches.ts";
+import type { Run } from "../../src/protocol/runs.ts";
+import type { WatchDetail, WatchTrigger } from "../../src/protocol/watches.ts";
 import { GREET_TEST, type Loop, type Proposed, startLoop } from "../support/forge/loop.ts";
 import { now } from "../support/forge/watched.ts";
 import { collectEndings } from "../support/home.ts";
@@ -18,7 +20,7 @@ afterEach(() => expect(loop.double.faults).toEqual([]));
 describe("a pull request of IO's", () => {
   let pull: Proposed;
   beforeAll(async () => {
-    pull = await loop.proposed("acme/loop", { maxRounds: 4 });
+    pull = await loop.proposed("acme/loop", { maxRounds: 5 });
   }, 300_000);
 
   test("a review of somebody with write rights is worked on in the same session and branch, checked, pushed and answered", async () => {
@@ -127,13 +129,36 @@ describe("a pull request of IO's", () => {
     expect(loop.answersTo(pull, other).at(-1)).toContain("tabs were chosen");
   }, 300_000);
 
+  test("a round whose budget is used up waits for a person, and pushes nothing if it is not raised", async () => {
+    loop.setEngineer(({ afterTool }) => (afterTool ? { say: "C1: done - quieter" } : write("T1.txt", "hello\n")));
+    const { usage } = await loop.daemon().json<Run>("GET", `/api/runs/${pull.run}`);
+    await loop.daemon().json("PUT", "/api/budgets?kind=run", { run: { calls: usage.calls + 1 } });
+    loop.comment(pull, "ted", "Say it quietly");
+    const before = { head: pull.head(), said: loop.said(pull).length };
+    const question = async () => {
+      const { items } = await loop.daemon().json<{ items: Approval[] }>("GET", "/api/approvals?state=waiting");
+      return items.find(({ kind, owner }) => kind === "budget" && owner.id === pull.run);
+    };
+    const { id } = await until("the question", question, 60_000);
+    expect(loop.asked("Say it quietly")).toBe(1);
+    expect({ head: pull.head(), said: loop.said(pull).length }).toEqual(before);
+    await loop.daemon().json("POST", `/api/approvals/${id}`, { decision: "deny", note: "that was enough" });
+    const isOver = ({ by, kind, state }: WatchTrigger) => by === "ted" && kind === "comment" && state === "failed";
+    const { reason } = await loop.become(pull.watch, "the end of the round", isOver);
+    expect(reason).toMatch(/has used \d+ of \d+ calls, and it was not raised: that was enough/);
+    expect(pull.head()).toBe(before.head);
+    expect(loop.said(pull).slice(before.said)).toEqual([expect.stringMatching(/pushed nothing[\s\S]*that was enough/)]);
+    await loop.daemon().json("PUT", "/api/budgets?kind=run", {});
+  }, 300_000);
+
   test("after the last round IO gives up, once and with what was tried", async () => {
     const before = { head: pull.head(), requests: loop.model.requests.length };
     loop.comment(pull, "ted", "And one more thing");
     await loop.become(pull.watch, "the end", ({ by, kind, state }) => by === "ted" && kind === "comment" && state === "given up");
     const last = loop.said(pull).at(-1);
-    expect(last).toContain("IO gives up after 4 rounds");
+    expect(last).toContain("IO gives up after 5 rounds");
     expect(last).toMatch(/- round 3, after failed checks: failed, `it weakens tests or CI/);
+    expect(last).toMatch(/- round \d, after a review: failed, `.*calls, and it was not raised/);
     loop.comment(pull, "mona", "And another");
     await loop.become(
       pull.watch,

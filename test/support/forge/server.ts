@@ -149,6 +149,8 @@ export async function startForge(dialect: Dialect, atTheEnd: AtTheEnd = onTestFi
       return;
     }
     const body = await readBody(request);
+    // Servers that are made from a forge's description answer with nothing else than it lists.
+    const takesJson = /application\/json|\*\/\*/.test(request.headers.accept ?? "*/*");
     const send = ({ status, body: answer, headers = {}, text }: Reply) =>
       finish(status, () => {
         response.writeHead(status, { "content-type": text === undefined ? "application/json" : "text/plain", ...headers });
@@ -156,6 +158,7 @@ export async function startForge(dialect: Dialect, atTheEnd: AtTheEnd = onTestFi
       });
     const other = double.instead(what);
     if (other) return send(other);
+    if (!takesJson) return send({ status: 406, body: { message: "Not Acceptable" } });
     if (user === undefined) return send({ status: 401, body: { message: "Bad credentials" } });
     const [, first, second, rest = ""] = /^\/repos\/([^/]+)\/([^/]+)(\/.*)?$/.exec(path) ?? [];
     const name = `${first}/${second}`;
