@@ -48,7 +48,7 @@ export function createSession({ access, client, commands, id, folder, offers, kn
   const servers = createEditorServers({ access, path: `${path}/servers`, folder, session: id, client, say });
   const texts = createEditorTexts({ access, client, session: id, path: `${path}/editor`, folder, offers });
   const terminals = createTerminals({ access, client, session: id, path: `${path}/editor`, show: reporter.showTerminal });
-  const feed = createFeed({ access, conversation: id, onEvent: handleEvent });
+  const feed = createFeed({ access, conversation: id, onEvent: handleEvent, onLost: (back) => prompts.lost(back) });
   const prompts = createPrompts({ access, conversation: id, feed, keep });
   const settings = createSettings({ access, conversation: id, isKept: () => keeping !== undefined });
   if (known) settings.heard(known);
