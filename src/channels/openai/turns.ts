@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { pictureId } from "../../engine/sessions/pictures.ts";
 import { newId } from "../../lib/ids.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
-import { isForAll } from "../../protocol/approval-text.ts";
+import { holdsUp } from "../../protocol/approval-text.ts";
 import type { Approval } from "../../protocol/approvals.ts";
 import type { Event } from "../../protocol/events.ts";
 import { Conversation, type Message } from "../../protocol/messages.ts";
@@ -125,6 +125,7 @@ export function createTurns(deps: TurnsDeps) {
 
     /** Streams a turn from its beginning; resolves with the finished message. */
     async follow({ id, conversation }: Message, { onText, onNote }: TurnListener): Promise<Message> {
+      const work = { id, conversation, squad: null };
       let said = "";
       const noted = new Set<string>();
       const note = (key: string, text: string) => {
@@ -139,7 +140,7 @@ export function createTurns(deps: TurnsDeps) {
         } else if (event.type === "message.tool" && event.data.id === id) {
           const { tool, args, callId = tool } = event.data;
           if (args !== undefined) note(callId, `${tool}: ${args}\n`);
-        } else if (event.type === "approval.asked" && holdsUp(event.data, id, conversation)) {
+        } else if (event.type === "approval.asked" && holdsUp(event.data, work)) {
           note(event.data.id, waitingLine(event.data));
         }
       };
@@ -149,8 +150,7 @@ export function createTurns(deps: TurnsDeps) {
         const { events: soFar, upTo } = events.turnSoFar(conversation, id);
         after = upTo;
         for (const event of soFar) handleEvent(event);
-        for (const approval of approvals.waiting())
-          if (holdsUp(approval, id, conversation)) note(approval.id, waitingLine(approval));
+        for (const approval of approvals.waiting()) if (holdsUp(approval, work)) note(approval.id, waitingLine(approval));
         const message = await inbox.finished(id);
         const rest = message.status === "done" ? restOf(message.reply ?? "", said) : "";
         if (rest !== "") onText(rest);
@@ -169,7 +169,7 @@ export function createTurns(deps: TurnsDeps) {
         else followers.delete(id);
         if (!hasLeft || left > 0 || isClosing()) return;
         // The person being asked may still want the work done.
-        if (!approvals.waiting().some((approval) => holdsUp(approval, id, conversation))) abandon(id);
+        if (!approvals.waiting().some((approval) => holdsUp(approval, { id, conversation, squad: null }))) abandon(id);
       };
     },
     answered: (id: string) => requests.answered(id),
@@ -204,12 +204,6 @@ export function responseOf(messages: Pick<Messages, "find">, responseId: string)
     "previous_response_not_found",
     "previous_response_id",
   );
-}
-
-/** Whether an approval blocks a message: its own, a budget of its conversation, or one that blocks everything. */
-function holdsUp(approval: Approval, id: string, conversation: string): boolean {
-  if (approval.owner.id === id || isForAll(approval)) return true;
-  return approval.kind === "budget" && approval.conversation === conversation;
 }
 
 const waitingLine = ({ id, summary }: Approval): string =>
