@@ -120,6 +120,15 @@ export function createSession({ access, client, commands, id, folder, offers, kn
   return {
     id,
     settings,
+    /** An editor may show the mode in both of its places, whichever of them was used. */
+    async setMode(mode: string): Promise<void> {
+      await settings.setMode(mode);
+      await tell({ sessionUpdate: "config_option_update", configOptions: settings.options() });
+    },
+    async setOption(option: string, value: unknown): Promise<void> {
+      await settings.setOption(option, value);
+      if (option === "mode") await tell({ sessionUpdate: "current_mode_update", currentModeId: settings.modes().currentModeId });
+    },
     /** Follows the conversation from now on; with `replays`, shows the earlier history first. */
     open: ({ replays }: { replays: boolean }): Promise<void> =>
       feed.hold(async () => {
