@@ -43,6 +43,7 @@ export function createLink(deps: LinkDeps) {
   let failure: Failure | undefined;
   let failures = 0;
   let readySince = 0;
+  let isSlow = false;
   let refreshing: NodeJS.Timeout | undefined;
   const closing = new AbortController();
 
@@ -63,12 +64,12 @@ export function createLink(deps: LinkDeps) {
     `${wasLoggedIn?.(entry()) ? `${LOGIN_EXPIRED}, and ` : ""}it wants a login: io mcp login ${mcpArguments(entry())}`;
 
   async function begin(): Promise<Connection> {
-    const { connect, isLoginError, START_MS } = await import("./connection.ts");
+    const { connect, isLoginError, isTooLate, START_MS } = await import("./connection.ts");
     const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(START_MS)]);
     try {
       const transport = await openTransport(entry());
       const made = await connect({
-        ...{ transport, version, root: entry().project, signal },
+        ...{ transport, version, root: entry().project, isSlow, signal },
         onEnd: (why) => {
           if (connection === made) ended(why);
         },
@@ -89,6 +90,10 @@ export function createLink(deps: LinkDeps) {
       failure = undefined;
       return made;
     } catch (error) {
+      if (!isSlow && isTooLate(error) && !closing.signal.aborted) {
+        isSlow = true;
+        return begin();
+      }
       const isLate = signal.aborted && !closing.signal.aborted;
       if (isLoginError(error)) ended(wantsLogin(), true);
       else ended(isLate ? `it did not answer within ${START_MS / 1_000} s` : causesOf(error));
