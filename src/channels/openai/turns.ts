@@ -173,6 +173,11 @@ export function createTurns(deps: TurnsDeps) {
       };
     },
     answered: (id: string) => requests.answered(id),
+    /** The text of an answer, by the id of its item in a response. */
+    replyOf(item: string): string | undefined {
+      const message = item.startsWith("msg_") ? messages.find(item.slice("msg_".length)) : undefined;
+      return message?.source.channel === "openai" ? (message.reply ?? undefined) : undefined;
+    },
     /** What a response's request said of it. */
     fieldsOf: (id: string) => requests.fieldsOf(id),
   };
