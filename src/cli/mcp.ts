@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { isAway } from "../channels/mcp/access.ts";
-import { type Client, connect } from "../client/client.ts";
+import { connect } from "../client/client.ts";
 import { packageVersion } from "../lib/version.ts";
 import { reachDaemon } from "./chat.ts";
 import { mcpServerCommands } from "./mcp-servers.ts";
@@ -19,32 +18,11 @@ export function mcpCommand(program: Command, shell: Shell): void {
       const { paths, env, daemon } = shell;
       const client = connect({ paths, env, daemon, client: "mcp" });
       const { serveMcp } = await import("../daemon/mcp-stdio.ts");
-      await serveMcp(reviving(client, shell), packageVersion());
+      const request = <T>(method: string, path: string, body?: unknown) => client.request<T>(method, path, body);
+      // Only a daemon that ends in order removes its file.
+      const wasStopped = () => !existsSync(paths.daemon);
+      await serveMcp({ request, wasStopped, start: () => reachDaemon(shell) }, packageVersion());
       process.exit();
     });
   mcpServerCommands(mcp, shell);
-}
-
-/** How long a killed daemon may stay away before it is started here: a service starts it sooner. */
-const KILLED_MS = 5_000;
-
-/** Requests that start a killed daemon again. One that was stopped stays so: it removed its file. */
-function reviving(client: Client, shell: Shell): Client["request"] {
-  let lostAt: number | undefined;
-  return async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const send = () => client.request<T>(method, path, body);
-    try {
-      const answer = await send();
-      lostAt = undefined;
-      return answer;
-    } catch (error) {
-      if (!isAway(error)) lostAt = undefined;
-      if (!isAway(error) || !existsSync(shell.paths.daemon)) throw error;
-      // The daemon may have received this request. A later one finds nobody, so it can be sent again.
-      lostAt ??= performance.now();
-      if (performance.now() - lostAt < KILLED_MS) throw error;
-      await reachDaemon(shell);
-      return send();
-    }
-  };
 }

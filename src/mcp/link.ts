@@ -54,15 +54,11 @@ export function createLink(deps: LinkDeps) {
     if (readySince > 0 && now() - readySince > WELL_AFTER_MS) failures = 0;
     readySince = 0;
     failures += 1;
-    // The first retry happens at once.
-    const wait = failures === 1 ? 0 : Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (failures - 2));
-    failure = { why: oneLine(clean(plain(why)), LONGEST_WHY), needsLogin, retryAt: now() + wait };
+    failure = { why: oneLine(clean(plain(why)), LONGEST_WHY), needsLogin, retryAt: now() + waitAfter(failures) };
     log.warn("an MCP server is not there", { server: entry().name, why: failure.why });
   }
 
-  const wantsLogin = () =>
-    `${wasLoggedIn?.(entry()) ? `${LOGIN_EXPIRED}, and ` : ""}it wants a login: io mcp login ${mcpArguments(entry())}`;
-
+  const wantsLogin = () => loginWords(entry(), wasLoggedIn?.(entry()) === true);
   async function begin(): Promise<Connection> {
     const { connect, isLoginError, isTooLate, START_MS } = await import("./connection.ts");
     const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(START_MS)]);
@@ -168,3 +164,9 @@ function causesOf(error: unknown): string {
   const more = cause === undefined ? "" : messageOf(cause);
   return more === "" || told.includes(more) ? told : `${told} (${more})`;
 }
+
+/** How long to wait after so many failures. The first retry happens at once. */
+const waitAfter = (failures: number): number => (failures === 1 ? 0 : Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (failures - 2)));
+
+const loginWords = (entry: Entry, hasExpired: boolean): string =>
+  `${hasExpired ? `${LOGIN_EXPIRED}, and ` : ""}it wants a login: io mcp login ${mcpArguments(entry)}`;

@@ -125,7 +125,6 @@ export function createTurns(deps: TurnsDeps) {
 
     /** Streams a turn from its beginning; resolves with the finished message. */
     async follow({ id, conversation }: Message, { onText, onNote }: TurnListener): Promise<Message> {
-      const work = { id, conversation, squad: null };
       let said = "";
       const noted = new Set<string>();
       const note = (key: string, text: string) => {
@@ -140,7 +139,7 @@ export function createTurns(deps: TurnsDeps) {
         } else if (event.type === "message.tool" && event.data.id === id) {
           const { tool, args, callId = tool } = event.data;
           if (args !== undefined) note(callId, `${tool}: ${args}\n`);
-        } else if (event.type === "approval.asked" && holdsUp(event.data, work)) {
+        } else if (event.type === "approval.asked" && blocks(event.data, id, conversation)) {
           note(event.data.id, waitingLine(event.data));
         }
       };
@@ -150,7 +149,8 @@ export function createTurns(deps: TurnsDeps) {
         const { events: soFar, upTo } = events.turnSoFar(conversation, id);
         after = upTo;
         for (const event of soFar) handleEvent(event);
-        for (const approval of approvals.waiting()) if (holdsUp(approval, work)) note(approval.id, waitingLine(approval));
+        for (const approval of approvals.waiting())
+          if (blocks(approval, id, conversation)) note(approval.id, waitingLine(approval));
         const message = await inbox.finished(id);
         const rest = message.status === "done" ? restOf(message.reply ?? "", said) : "";
         if (rest !== "") onText(rest);
@@ -169,15 +169,11 @@ export function createTurns(deps: TurnsDeps) {
         else followers.delete(id);
         if (!hasLeft || left > 0 || isClosing()) return;
         // The person being asked may still want the work done.
-        if (!approvals.waiting().some((approval) => holdsUp(approval, { id, conversation, squad: null }))) abandon(id);
+        if (!approvals.waiting().some((approval) => blocks(approval, id, conversation))) abandon(id);
       };
     },
     answered: (id: string) => requests.answered(id),
-    /** The text of an answer, by the id of its item in a response. */
-    replyOf(item: string): string | undefined {
-      const message = item.startsWith("msg_") ? messages.find(item.slice("msg_".length)) : undefined;
-      return message?.source.channel === "openai" ? (message.reply ?? undefined) : undefined;
-    },
+    replyOf: (item: string) => replyOf(messages, item),
     /** What a response's request said of it. */
     fieldsOf: (id: string) => requests.fieldsOf(id),
   };
@@ -210,6 +206,14 @@ export function responseOf(messages: Pick<Messages, "find">, responseId: string)
     "previous_response_id",
   );
 }
+
+/** The text of an answer, by the id of its item in a response. */
+function replyOf(messages: Pick<Messages, "find">, item: string): string | undefined {
+  const message = item.startsWith("msg_") ? messages.find(item.slice("msg_".length)) : undefined;
+  return message?.source.channel === "openai" ? (message.reply ?? undefined) : undefined;
+}
+
+const blocks = (approval: Approval, id: string, conversation: string) => holdsUp(approval, { id, conversation, squad: null });
 
 const waitingLine = ({ id, summary }: Approval): string =>
   `A person is asked: ${summary}\nTo decide: io approval allow ${id}, or io approval deny ${id}\n`;
