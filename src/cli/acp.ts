@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { connect } from "../client/client.ts";
 import { packageVersion } from "../lib/version.ts";
@@ -17,8 +18,10 @@ export function acpCommand(program: Command, shell: Shell): void {
       await reachDaemon(shell);
       const { request, upload, events } = connect({ paths, env, daemon, client: "acp" });
       const ready = async () => void (daemon() ?? (await reachDaemon(shell)));
+      // Only a daemon that ends in order removes its file.
+      const wasStopped = () => !existsSync(paths.daemon);
       const { serveAcp } = await import("../daemon/acp-stdio.ts");
-      await serveAcp({ request, upload, events, ready, note: shell.note }, packageVersion());
+      await serveAcp({ request, upload, events, ready, wasStopped, note: shell.note }, packageVersion());
       process.exit();
     });
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { connect } from "../client/client.ts";
 import { packageVersion } from "../lib/version.ts";
@@ -17,7 +18,10 @@ export function mcpCommand(program: Command, shell: Shell): void {
       const { paths, env, daemon } = shell;
       const client = connect({ paths, env, daemon, client: "mcp" });
       const { serveMcp } = await import("../daemon/mcp-stdio.ts");
-      await serveMcp((method, path, body) => client.request(method, path, body), packageVersion());
+      const request = <T>(method: string, path: string, body?: unknown) => client.request<T>(method, path, body);
+      // Only a daemon that ends in order removes its file.
+      const wasStopped = () => !existsSync(paths.daemon);
+      await serveMcp({ request, wasStopped, start: () => reachDaemon(shell) }, packageVersion());
       process.exit();
     });
   mcpServerCommands(mcp, shell);

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { quotedForShell } from "../lib/invocation.ts";
 import { packageRoot } from "../lib/package-root.ts";
 
@@ -71,7 +71,7 @@ export type ClientName = keyof typeof CLIENTS;
 
 function startOf({ env }: ClientAccess, mode: "acp" | "mcp"): Start {
   const args = [join(packageRoot, "bin", "io.js"), mode];
-  return { command: process.execPath, args, ...(env.IO_HOME && { env: { IO_HOME: env.IO_HOME } }) };
+  return { command: process.execPath, args, ...(env.IO_HOME && { env: { IO_HOME: resolve(env.IO_HOME) } }) };
 }
 
 const inFile = (where: string, content: unknown): Snippet => ({ where, text: JSON.stringify(content, null, 2) });

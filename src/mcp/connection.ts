@@ -1,6 +1,14 @@
 import { createHash } from "node:crypto";
 import { pathToFileURL } from "node:url";
-import { Client, ProtocolError, SdkError, SdkErrorCode, type Transport, UnauthorizedError } from "@modelcontextprotocol/client";
+import {
+  Client,
+  ProtocolError,
+  ProtocolErrorCode,
+  SdkError,
+  SdkErrorCode,
+  type Transport,
+  UnauthorizedError,
+} from "@modelcontextprotocol/client";
 import type { FormAnswer } from "../protocol/person-form.ts";
 import { canonical } from "../tools/audit.ts";
 import type { CallResult } from "./results.ts";
@@ -50,6 +58,8 @@ export interface ConnectDeps {
   version: string;
   /** The folder that a project's server may work in. */
   root: string | null;
+  /** Whether to wait longer for the answer to which protocol the server speaks. */
+  isSlow: boolean;
   signal: AbortSignal;
   /** Called when the connection ends by itself. */
   onEnd: (why: string) => void;
@@ -83,13 +93,13 @@ export async function connect(deps: ConnectDeps): Promise<Connection> {
 }
 
 async function open(deps: ConnectDeps, mode: "auto" | "legacy"): Promise<Connection> {
-  const { version, root, signal, onEnd, onToolsChanged } = deps;
+  const { version, root, isSlow, signal, onEnd, onToolsChanged } = deps;
   const transport = deps.transport();
   const client = new Client(
     { name: "io", version },
     {
       capabilities: { elicitation: { form: {} }, ...(root !== null && { roots: {} }) },
-      versionNegotiation: { mode, probe: { timeoutMs: PROBE_MS } },
+      versionNegotiation: { mode, probe: { timeoutMs: isSlow ? START_MS : PROBE_MS } },
       // Servers' schemas are not compiled: a malicious one could take for ever.
       jsonSchemaValidator: { getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }) },
       inputRequired: { maxRounds: MOST_QUESTIONS },
@@ -259,6 +269,10 @@ const describedBy = (tool: Omit<ServerTool, "hash">): ServerTool => ({
   ...tool,
   hash: createHash("sha256").update(canonical(tool)).digest("hex"),
 });
+
+/** Whether a server of the newest protocol said so only after it was taken for an old one: it starts slowly. */
+export const isTooLate = (error: unknown): boolean =>
+  error instanceof ProtocolError && error.code === ProtocolErrorCode.UnsupportedProtocolVersion;
 
 /** Whether a server requires a login, or rejects the current one. */
 export function isLoginError(error: unknown): boolean {

@@ -43,6 +43,7 @@ export function createLink(deps: LinkDeps) {
   let failure: Failure | undefined;
   let failures = 0;
   let readySince = 0;
+  let isSlow = false;
   let refreshing: NodeJS.Timeout | undefined;
   const closing = new AbortController();
 
@@ -53,22 +54,18 @@ export function createLink(deps: LinkDeps) {
     if (readySince > 0 && now() - readySince > WELL_AFTER_MS) failures = 0;
     readySince = 0;
     failures += 1;
-    // The first retry happens at once.
-    const wait = failures === 1 ? 0 : Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (failures - 2));
-    failure = { why: oneLine(clean(plain(why)), LONGEST_WHY), needsLogin, retryAt: now() + wait };
+    failure = { why: oneLine(clean(plain(why)), LONGEST_WHY), needsLogin, retryAt: now() + waitAfter(failures) };
     log.warn("an MCP server is not there", { server: entry().name, why: failure.why });
   }
 
-  const wantsLogin = () =>
-    `${wasLoggedIn?.(entry()) ? `${LOGIN_EXPIRED}, and ` : ""}it wants a login: io mcp login ${mcpArguments(entry())}`;
-
+  const wantsLogin = () => loginWords(entry(), wasLoggedIn?.(entry()) === true);
   async function begin(): Promise<Connection> {
-    const { connect, isLoginError, START_MS } = await import("./connection.ts");
+    const { connect, isLoginError, isTooLate, START_MS } = await import("./connection.ts");
     const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(START_MS)]);
     try {
       const transport = await openTransport(entry());
       const made = await connect({
-        ...{ transport, version, root: entry().project, signal },
+        ...{ transport, version, root: entry().project, isSlow, signal },
         onEnd: (why) => {
           if (connection === made) ended(why);
         },
@@ -89,6 +86,10 @@ export function createLink(deps: LinkDeps) {
       failure = undefined;
       return made;
     } catch (error) {
+      if (!isSlow && isTooLate(error) && !closing.signal.aborted) {
+        isSlow = true;
+        return begin();
+      }
       const isLate = signal.aborted && !closing.signal.aborted;
       if (isLoginError(error)) ended(wantsLogin(), true);
       else ended(isLate ? `it did not answer within ${START_MS / 1_000} s` : causesOf(error));
@@ -163,3 +164,9 @@ function causesOf(error: unknown): string {
   const more = cause === undefined ? "" : messageOf(cause);
   return more === "" || told.includes(more) ? told : `${told} (${more})`;
 }
+
+/** How long to wait after so many failures. The first retry happens at once. */
+const waitAfter = (failures: number): number => (failures === 1 ? 0 : Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (failures - 2)));
+
+const loginWords = (entry: Entry, hasExpired: boolean): string =>
+  `${hasExpired ? `${LOGIN_EXPIRED}, and ` : ""}it wants a login: io mcp login ${mcpArguments(entry)}`;

@@ -109,6 +109,7 @@ export function createGate(deps: GateDeps): Gate {
   async function make(wanted: Call, call: NewToolCall, refuse: Refuse, ordered: OrderedCall): Promise<CallAnswer> {
     const { tool, kind, invocation } = wanted;
     const { callId, owner, signal } = invocation;
+    const entered = now().getTime();
     await ordered.ready;
     const pending = approver ? approver(wanted) : wanted;
     // Later calls do not wait while a person is asked about this one.
@@ -128,7 +129,7 @@ export function createGate(deps: GateDeps): Gate {
     const made: Call = { ...wanted, args: decision.args, scope: decision.scope };
     const ended = await keptBefore(made, deps.beforeEffect);
     const started = performance.now();
-    const { state, answer, lasts } = await perform(made, { redactor, log, graceMs });
+    const { state, answer, lasts } = await perform(made, { redactor, log, graceMs, spentMs: now().getTime() - entered });
     if (ended) lasts ? lasting.add(owner, lasts, ended) : ended();
     const outcome = audit.outcome(state, answer.text, performance.now() - started);
     const record = () => journal.end(seq, kind, outcome);

@@ -21,6 +21,8 @@ export interface PerformDeps {
   log: Log;
   /** How long to wait for a tool that was told to stop. */
   graceMs: number;
+  /** How long the whole call has taken so far, such as for its approval. */
+  spentMs: number;
 }
 
 /** A call that has been allowed. */
@@ -33,11 +35,13 @@ export interface Call {
 }
 
 const FLUSH_MS = 10_000;
+/** The least time of a call whose approval took nearly all of it. */
+const LEAST_MS = 1_000;
 /** Extra time for the answer of another host, which enforces the deadline itself. */
 const AWAY_MS = 15_000;
 
 /** Runs a tool within its deadline, after the request has been recorded. Never rejects. */
-export async function perform(call: Call, { redactor, log, graceMs }: PerformDeps): Promise<Performed> {
+export async function perform(call: Call, { redactor, log, graceMs, spentMs }: PerformDeps): Promise<Performed> {
   const { tool, args, kind, scope, invocation } = call;
   const prevented = await whatPrevents(call, log);
   if (prevented !== undefined) return refused(`${tool.name} was not started: ${prevented}`);
@@ -45,7 +49,7 @@ export async function perform(call: Call, { redactor, log, graceMs }: PerformDep
   if (changed !== undefined) return refused(changed);
 
   const wantedMs = typeof tool.deadlineMs === "function" ? tool.deadlineMs(args) : tool.deadlineMs;
-  const deadlineMs = Math.min(wantedMs, LONGEST_CALL_MS);
+  const deadlineMs = Math.min(wantedMs, Math.max(LEAST_MS, LONGEST_CALL_MS - spentMs));
   const stop = new AbortController();
   const onAbort = () => stop.abort(invocation.signal.reason);
   invocation.signal.addEventListener("abort", onAbort, { once: true });

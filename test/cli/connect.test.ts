@@ -1,13 +1,21 @@
 import { spawn } from "node:child_process";
-import { isAbsolute } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { client, methods, ndJsonStream } from "@agentclientprotocol/sdk";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import OpenAI from "openai";
 import { expect, onTestFinished, test } from "vitest";
+import { CLIENTS } from "../../src/home/clients.ts";
 import { cleanEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
+
+test("a data folder that was named from here is pasted as a whole path, because editors start IO elsewhere", () => {
+  for (const name of ["zed", "neovim", "claude-code", "vscode"] as const) {
+    const { text } = CLIENTS[name].snippet({ env: { IO_HOME: "some/home" }, url: "", token: "" });
+    expect(text, name).toContain(resolve("some/home"));
+  }
+});
 
 interface Start {
   command: string;

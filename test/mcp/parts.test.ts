@@ -1,11 +1,16 @@
 import { spawn } from "node:child_process";
-import { describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { McpServerConfig } from "../../src/home/mcp-config.ts";
-import { type Entry, fillIn } from "../../src/mcp/entries.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
+import { configEntries, type Entry, fillIn } from "../../src/mcp/entries.ts";
 import { withoutComments } from "../../src/mcp/json-with-comments.ts";
 import { toolName } from "../../src/mcp/names.ts";
 import { findMismatches, schemaTrouble } from "../../src/mcp/schema.ts";
+import { createServer } from "../../src/mcp/server.ts";
 import { StdioTransport } from "../../src/mcp/stdio.ts";
+import { openStore } from "../../src/store/open.ts";
+import { createState } from "../../src/store/state.ts";
 import { soon } from "../support/soon.ts";
 
 describe("the name of a tool", () => {
@@ -62,6 +67,11 @@ describe("arguments against a server's schema", () => {
     expect(schemaTrouble(undefined)).toBe("has no input schema");
     expect(schemaTrouble({ type: "array" })).toBe("takes something other than an object");
     expect(schemaTrouble({ type: "object", description: "x".repeat(30_000) })).toBe("has a schema that is too long");
+    const wide = { type: "object", properties: Object.fromEntries(Array.from({ length: 1_999 }, (_, at) => [at, 0])) };
+    expect(schemaTrouble(wide)).toBe("has a schema that has more than 2,000 entries");
+    let deep: Record<string, unknown> = {};
+    for (let level = 0; level < 24; level += 1) deep = { not: deep };
+    expect(schemaTrouble({ type: "object", ...deep })).toBe("has a schema that is nested more than 24 levels deep");
   });
 });
 
@@ -119,4 +129,23 @@ test("what a program says right before it ends is heard, also where another prog
   await closed;
   expect(heard).toEqual([{ jsonrpc: "2.0", id: 1, result: {} }]);
   expect([transport.ending, transport.lastErrors()]).toEqual(["it ended with the exit code 3", "out of memory"]);
+});
+
+test("a server of the newest protocol that is slow to start is not taken for an old one for good", async () => {
+  const store = openStore(":memory:");
+  onTestFinished(() => store.close());
+  const slow = join(packageRoot, "test", "support", "mcp", "slow-server.mjs");
+  const [entry] = configEntries({ slow: McpServerConfig.parse({ command: process.execPath, args: [slow, "3500"] }) });
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const server = createServer({
+    ...{ entry: entry!, version: "1", log, state: createState(store), clean: (text: string) => text },
+    openTransport: async ({ config }) => {
+      const { PATH } = process.env;
+      return () => new StdioTransport({ argv: [config!.command!, ...config!.args], cwd: "/", env: { PATH } });
+    },
+  });
+  onTestFinished(() => server.close());
+  await server.start();
+  expect(server.status()).toMatchObject({ state: "ready", protocol: "2026-07-28" });
+  expect(server.offered().map(({ name }) => name)).toEqual(["wake"]);
 });

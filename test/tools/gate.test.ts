@@ -6,7 +6,7 @@ import { z } from "zod";
 import type { Log } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { exec } from "../../src/process/exec.ts";
-import type { ToolInvocation } from "../../src/protocol/turns.ts";
+import { LONGEST_CALL_MS, type ToolInvocation } from "../../src/protocol/turns.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
 import { createGate, type Gate, type GateDeps } from "../../src/tools/gate.ts";
 import { type Tool, type ToolContext, ToolError, tool } from "../../src/tools/tool.ts";
@@ -193,6 +193,23 @@ test("a deadline stops the tool and tells the model, even when the tool does not
   expect(answer.text).toMatch(/did not finish within 0.1 s and was stopped/);
   expect(aborted).toBe(true);
   expect(gate.callsOf("m1")).toMatchObject([{ state: "failed" }]);
+});
+
+test("a call whose approval took nearly all of its time ends with its own words, before the runtime gives it up", async () => {
+  let now = Date.parse("2026-01-01T00:00:00Z");
+  const gate = gateWith({
+    graceMs: 20,
+    now: () => new Date(now),
+    approver: async ({ args, scope: here }) => {
+      now += LONGEST_CALL_MS - 50;
+      return { args, scope: here };
+    },
+  });
+  const one = bound(
+    gate,
+    note(() => new Promise(() => {}), { deadlineMs: 600_000 }),
+  );
+  expect((await one.call({ text: "a" }, invocation())).text).toMatch(/did not finish within 1 s and was stopped/);
 });
 
 test("stopping the turn stops the tool, and the journal says that nobody knows what became of the effect", async () => {

@@ -19,6 +19,8 @@ export interface AcpAccess {
   events(following: Following): AsyncIterable<Event>;
   /** Resolves when a daemon serves; starts one if necessary. */
   ready(): Promise<void>;
+  /** Whether the daemon that is gone was stopped by somebody, instead of being killed. */
+  wasStopped(): boolean;
   /** Writes a line into the editor's log of this process. */
   note(text: string): void;
 }

@@ -141,15 +141,15 @@ export function createAcpAgent(access: AcpAccess, version: string): AgentApp {
     )
     .onRequest(methods.agent.session.setMode, ({ params: { sessionId, modeId } }) =>
       answered(async () => {
-        await sessionOf(sessionId).settings.setMode(modeId);
+        await sessionOf(sessionId).setMode(modeId);
         return {};
       }),
     )
     .onRequest(methods.agent.session.setConfigOption, ({ params }) =>
       answered(async () => {
-        const { settings } = sessionOf(params.sessionId);
-        await settings.setOption(params.configId, params.value);
-        return { configOptions: settings.options() };
+        const session = sessionOf(params.sessionId);
+        await session.setOption(params.configId, params.value);
+        return { configOptions: session.settings.options() };
       }),
     )
     .onRequest(methods.agent.session.prompt, ({ params: { sessionId, prompt }, signal }) =>

@@ -5,7 +5,7 @@ import type { Message } from "../../protocol/messages.ts";
 import { isAway, persistently, segment } from "../mcp/access.ts";
 import type { AcpAccess } from "./access.ts";
 import type { Given } from "./content.ts";
-import { failed } from "./errors.ts";
+import { asRequestError, failed } from "./errors.ts";
 import type { Feed } from "./feed.ts";
 
 export interface PromptsDeps {
@@ -14,6 +14,7 @@ export interface PromptsDeps {
   feed: Pick<Feed, "hold" | "open" | "isConnected">;
   /** Creates the conversation. */
   keep: () => Promise<void>;
+  killedMs?: number;
 }
 
 /** A prompt without an answer yet. */
@@ -22,17 +23,24 @@ interface Prompt {
   /** The message, once it is sent. */
   id?: string;
   isCancelled: boolean;
-  end: (how: Message | "cancelled") => void;
+  end: (how: Ended) => void;
 }
+
+/** How a prompt ended: with its message, by a stop, or without an answer. */
+type Ended = Message | "cancelled" | Error;
 
 /** Produces the text for the model; undefined if a command has answered without it. */
 type Words = (stopped: AbortSignal) => Promise<string | undefined>;
 
 /** How long a stopping editor waits for the daemon to stop too. */
 const CANCEL_MS = 4_000;
+/** How long a killed daemon may stay away before it is started here: a service starts it sooner. */
+const KILLED_MS = 5_000;
+/** How many of these times a stopped daemon may stay away, as in a restart, before its prompts end. */
+const STOPPED_TIMES = 4;
 
 /** The prompts of one session as messages: each sent once, answered when it ends, and cancellable. */
-export function createPrompts({ access, conversation, feed, keep }: PromptsDeps) {
+export function createPrompts({ access, conversation, feed, keep, killedMs = KILLED_MS }: PromptsDeps) {
   const open: Prompt[] = [];
   /** The messages that the editor itself sent, and therefore already shows. */
   const own = new Set<string>();
@@ -85,11 +93,23 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
     isOwn: (message: string): boolean => own.has(message),
     /** Ends the prompt of a finished message. */
     finished: (message: Message): void => open.find(({ id }) => id === message.id)?.end(message),
+    /** Starts a killed daemon again for the prompts that wait for it; they end without an answer if it was stopped on purpose. */
+    async lost(back: AbortSignal): Promise<void> {
+      for (let times = 1; ; times += 1) {
+        await sleep(killedMs, undefined, { signal: back, ref: false }).catch(() => undefined);
+        const waiting = open.filter(({ id }) => id !== undefined);
+        if (back.aborted || waiting.length === 0) return;
+        const why = access.wasStopped()
+          ? times >= STOPPED_TIMES && failed(WAS_STOPPED)
+          : await access.ready().then(() => false, asRequestError);
+        if (why instanceof Error) for (const prompt of waiting) prompt.end(why);
+      }
+    },
     /** Sends the text, if there is one, and waits for the answer. */
     async ask(words: Words, files: Given["files"], signal: AbortSignal): Promise<PromptResponse> {
       const prompt: Prompt = { key: newId("acp"), isCancelled: false, end: () => {} };
       const stopped = new AbortController();
-      const ended = new Promise<Message | "cancelled">((resolve) => {
+      const ended = new Promise<Ended>((resolve) => {
         prompt.end = (how) => {
           resolve(how);
           stopped.abort();
@@ -131,7 +151,11 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
 }
 export type Prompts = ReturnType<typeof createPrompts>;
 
-function answerTo(ended: Message | "cancelled"): PromptResponse {
+const WAS_STOPPED =
+  'IO was stopped while it worked on this. The message is kept, and IO goes on with it when it runs again: "io start" in a terminal.';
+
+function answerTo(ended: Ended): PromptResponse {
+  if (ended instanceof Error) throw ended;
   if (ended === "cancelled" || ended.status === "cancelled") return { stopReason: "cancelled" };
   if (ended.status === "failed") throw failed(ended.error?.message ?? "The turn failed, and nobody knows why.");
   return { stopReason: "end_turn" };

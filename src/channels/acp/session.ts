@@ -15,7 +15,7 @@ import { createPrompts } from "./prompts.ts";
 import { createQuestions, type Questions } from "./questions.ts";
 import { isOfPerson, type Replayed, replayMessages } from "./replay.ts";
 import { createEditorServers } from "./servers.ts";
-import { createSettings } from "./settings.ts";
+import { createSettings, type SessionSettings } from "./settings.ts";
 import { createTerminals } from "./terminals.ts";
 import { createEditorTexts, type EditorOffers } from "./texts.ts";
 import { createTurnReporter, planOf, type TurnReporter } from "./turn-reporter.ts";
@@ -48,7 +48,7 @@ export function createSession({ access, client, commands, id, folder, offers, kn
   const servers = createEditorServers({ access, path: `${path}/servers`, folder, session: id, client, say });
   const texts = createEditorTexts({ access, client, session: id, path: `${path}/editor`, folder, offers });
   const terminals = createTerminals({ access, client, session: id, path: `${path}/editor`, show: reporter.showTerminal });
-  const feed = createFeed({ access, conversation: id, onEvent: handleEvent });
+  const feed = createFeed({ access, conversation: id, onEvent: handleEvent, onLost: (back) => prompts.lost(back) });
   const prompts = createPrompts({ access, conversation: id, feed, keep });
   const settings = createSettings({ access, conversation: id, isKept: () => keeping !== undefined });
   if (known) settings.heard(known);
@@ -120,6 +120,7 @@ export function createSession({ access, client, commands, id, folder, offers, kn
   return {
     id,
     settings,
+    ...changesOf(settings, tell),
     /** Follows the conversation from now on; with `replays`, shows the earlier history first. */
     open: ({ replays }: { replays: boolean }): Promise<void> =>
       feed.hold(async () => {
@@ -151,6 +152,18 @@ export function createSession({ access, client, commands, id, folder, offers, kn
 export type Session = ReturnType<typeof createSession>;
 
 type Tell = (update: SessionUpdate) => Promise<void>;
+
+/** Changes by the editor, which may show the mode in both of its places, whichever of them it used. */
+const changesOf = (settings: SessionSettings, tell: Tell) => ({
+  async setMode(mode: string): Promise<void> {
+    await settings.setMode(mode);
+    await tell({ sessionUpdate: "config_option_update", configOptions: settings.options() });
+  },
+  async setOption(option: string, value: unknown): Promise<void> {
+    await settings.setOption(option, value);
+    if (option === "mode") await tell({ sessionUpdate: "current_mode_update", currentModeId: settings.modes().currentModeId });
+  },
+});
 
 interface CatchUpParts extends Pick<SessionDeps, "access"> {
   asked: Map<string, string>;

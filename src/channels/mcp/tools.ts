@@ -196,13 +196,16 @@ function addSquads(add: Add, { request }: IoAccess, waits: Waits): void {
   add({
     name: "io_tasks",
     description: "Tasks of IO's squads, newest first.",
-    input: z.object({ squad: Id.optional(), status: Status.exclude(["waiting"]).optional() }),
+    input: z.object({ squad: Id.optional(), status: Status.optional() }),
     output: z.object({ items: z.array(TaskShown) }),
     annotations: READS,
     async run({ squad, status }) {
-      const query = new URLSearchParams({ limit: "50", ...(squad && { squad }), ...(status && { status }) });
+      // For the API, a task that waits is one that runs.
+      const wanted = status === "waiting" ? "running" : status;
+      const query = new URLSearchParams({ limit: "50", ...(squad && { squad }), ...(wanted && { status: wanted }) });
       const { items } = await request<{ items: Task[] }>("GET", `/api/tasks?${query}`);
-      return { items: items.map((task) => shownTask(task)) };
+      const shown = (await waits.withApprovals(items)).map(({ seen, approvals }) => shownTask(seen, approvals));
+      return { items: shown.filter((task) => status === undefined || task.status === status) };
     },
   });
   add({
@@ -285,7 +288,7 @@ export function failureText(error: unknown): string {
   return `${error.code ?? code}: ${error.message}`;
 }
 
-const shownTask = (task: Task, approvals: z.input<typeof Approvals> = []): z.input<typeof TaskShown> => ({
+const shownTask = (task: Task, approvals: z.input<typeof Approvals>): z.input<typeof TaskShown> => ({
   task: task.id,
   ...{ squad: task.squad, agent: task.agent, description: task.description },
   status: approvals.length > 0 ? "waiting" : task.status,

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerContext } from "@modelcontextprotocol/server";
-import { isForAll } from "../../protocol/approval-text.ts";
-import type { Approval } from "../../protocol/approvals.ts";
+import type { Approval, WaitsFor } from "../../protocol/approvals.ts";
 import { type Message, type MessageProgress, shownFailure } from "../../protocol/messages.ts";
 import { type IoAccess, persistently, segment } from "./access.ts";
 
@@ -76,16 +75,21 @@ async function wait<T>({ look, isOver, words, seconds, context }: Looking<T>): P
 
 /** Waits for the work that other programs asked for. */
 export function createWaits({ request, isClosing }: IoAccess) {
-  const approvalsOf = async (ids: { owner: string; conversation?: string }): Promise<ShownApproval[]> => {
+  /** The questions that hold these works up, by id, each with the command that decides it. */
+  async function questionsOf(works: readonly { waitsFor?: WaitsFor | undefined }[]): Promise<Map<string, ShownApproval>> {
+    if (works.every(({ waitsFor }) => waitsFor === undefined)) return new Map();
     const { items } = await request<{ items: Approval[] }>("GET", "/api/approvals?state=waiting&limit=200");
-    const isHeld = ({ owner, kind, conversation, ...rest }: Approval) =>
-      owner.id === ids.owner || isForAll({ kind, ...rest }) || (kind === "budget" && conversation === ids.conversation);
-    return items.filter(isHeld).map(({ id, summary }) => ({ id, summary, command: `io approval allow ${id}` }));
-  };
+    return new Map(items.map(({ id, summary }) => [id, { id, summary, command: `io approval allow ${id}` }]));
+  }
+  /** Each work with the questions that hold it up. */
+  async function withApprovals<T extends { waitsFor?: WaitsFor | undefined }>(works: readonly T[]) {
+    const questions = await questionsOf(works);
+    return works.map((seen) => ({ seen, approvals: (seen.waitsFor?.approvals ?? []).flatMap((id) => questions.get(id) ?? []) }));
+  }
 
   async function show(message: Message): Promise<ShownMessage> {
-    const { id, conversation, status, finishedAt } = message;
-    const approvals = finishedAt === null ? await approvalsOf({ owner: id, conversation }) : [];
+    const { id, conversation, status } = message;
+    const [{ approvals } = { approvals: [] }] = await withApprovals([message]);
     const failure = shownFailure(message);
     const reply = failure === undefined ? message.reply : [message.reply, failure].filter(Boolean).join("\n\n");
     return { message: id, conversation, status: approvals.length > 0 ? "waiting" : status, reply, approvals };
@@ -99,7 +103,7 @@ export function createWaits({ request, isClosing }: IoAccess) {
   }
 
   return {
-    approvalsOf,
+    withApprovals,
     /** Waits for a message; with `cancels`, a client that cancels the call cancels the message too. */
     async message(id: string, seconds: number, context: ServerContext, { cancels = false } = {}): Promise<ShownMessage> {
       const path = `/api/messages/${segment(id)}`;
@@ -115,7 +119,7 @@ export function createWaits({ request, isClosing }: IoAccess) {
       return seen;
     },
     /** The same for a task or a run. */
-    async work<T extends { finishedAt: string | null; status: string }>(
+    async work<T extends { finishedAt: string | null; status: string; waitsFor?: WaitsFor | undefined }>(
       path: string,
       owner: string,
       seconds: number,
@@ -126,7 +130,8 @@ export function createWaits({ request, isClosing }: IoAccess) {
         look: async (withinMs) => {
           await sleep(looks++ === 0 ? 0 : withinMs);
           const seen = await request<T>("GET", path);
-          return { seen, approvals: seen.finishedAt === null ? await approvalsOf({ owner }) : [] };
+          const [held] = await withApprovals([seen]);
+          return held!;
         },
         isOver: ({ seen, approvals }) => seen.finishedAt !== null || approvals.length > 0,
         words: ({ seen }) => `${owner} is ${seen.status}`,

@@ -91,13 +91,14 @@ export function readChat(body: unknown): Wanted {
   };
 }
 
-export function readResponses(body: unknown): Wanted {
+/** `replyOf` finds the text of an earlier answer by its item's id. */
+export function readResponses(body: unknown, replyOf: (item: string) => string | undefined): Wanted {
   const given = checked(ResponsesRequest, body);
   refuseInResponses(given);
   const { model, input, instructions, previous_response_id, stream, background, tool_choice, metadata } = given;
   checkToolChoice(tool_choice);
   const items = typeof input === "string" ? [{ role: "user", content: input }] : input;
-  const messages = items.flatMap(inputItem);
+  const messages = items.flatMap((item) => inputItem(item, replyOf));
   const said = instructions ? [{ role: "system", text: instructions, pictures: [] }, ...messages] : messages;
   return {
     ...split(said, "input"),
@@ -145,9 +146,19 @@ export function unknownModel(name: string): OpenAiError {
 }
 
 /** An item of a response's input as a message; what is neither a message nor about a tool is ignored. */
-function inputItem(item: z.infer<typeof InputItem>): SaidMessage[] {
-  const { type, role, content } = item;
+function inputItem(item: z.infer<typeof InputItem>, replyOf: (item: string) => string | undefined): SaidMessage[] {
+  const { type, role, content, id } = item;
   if (role !== undefined) return [{ role, ...readContent(content, "input") }];
+  // Clients that expect their history to be stored, such as Vercel's AI SDK, name earlier answers instead of repeating them.
+  if (typeof id === "string" && (type === undefined || type === "item_reference")) {
+    const text = replyOf(id);
+    if (text !== undefined) return [{ role: "assistant", text, pictures: [] }];
+    throw badRequest(
+      "input",
+      `there is no item ${JSON.stringify(id.slice(0, 100))} here. Send its text instead.`,
+      "item_not_found",
+    );
+  }
   if (type === "function_call" || type === "custom_tool_call")
     return [{ role: "assistant", text: "", pictures: [], tool_calls: [{ id: item.call_id, function: item }] }];
   if (type !== "function_call_output" && type !== "custom_tool_call_output") return [];

@@ -35,7 +35,7 @@ interface Shown {
 /** `POST /v1/responses`. */
 export function createResponses({ turns, light }: ResponsesDeps) {
   return async (context: Context<Env>, body: unknown, hints: Hints): Promise<Response> => {
-    const wanted = readResponses(body);
+    const wanted = readResponses(body, turns.replyOf);
     const connection = connectionOf(context);
     const { previous, background, metadata } = wanted;
     const given = { model: wanted.model, previous, background, metadata };

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { pictureId } from "../../engine/sessions/pictures.ts";
 import { newId } from "../../lib/ids.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
-import { isForAll } from "../../protocol/approval-text.ts";
+import { holdsUp } from "../../protocol/approval-text.ts";
 import type { Approval } from "../../protocol/approvals.ts";
 import type { Event } from "../../protocol/events.ts";
 import { Conversation, type Message } from "../../protocol/messages.ts";
@@ -139,7 +139,7 @@ export function createTurns(deps: TurnsDeps) {
         } else if (event.type === "message.tool" && event.data.id === id) {
           const { tool, args, callId = tool } = event.data;
           if (args !== undefined) note(callId, `${tool}: ${args}\n`);
-        } else if (event.type === "approval.asked" && holdsUp(event.data, id, conversation)) {
+        } else if (event.type === "approval.asked" && blocks(event.data, id, conversation)) {
           note(event.data.id, waitingLine(event.data));
         }
       };
@@ -150,7 +150,7 @@ export function createTurns(deps: TurnsDeps) {
         after = upTo;
         for (const event of soFar) handleEvent(event);
         for (const approval of approvals.waiting())
-          if (holdsUp(approval, id, conversation)) note(approval.id, waitingLine(approval));
+          if (blocks(approval, id, conversation)) note(approval.id, waitingLine(approval));
         const message = await inbox.finished(id);
         const rest = message.status === "done" ? restOf(message.reply ?? "", said) : "";
         if (rest !== "") onText(rest);
@@ -169,10 +169,11 @@ export function createTurns(deps: TurnsDeps) {
         else followers.delete(id);
         if (!hasLeft || left > 0 || isClosing()) return;
         // The person being asked may still want the work done.
-        if (!approvals.waiting().some((approval) => holdsUp(approval, id, conversation))) abandon(id);
+        if (!approvals.waiting().some((approval) => blocks(approval, id, conversation))) abandon(id);
       };
     },
     answered: (id: string) => requests.answered(id),
+    replyOf: (item: string) => replyOf(messages, item),
     /** What a response's request said of it. */
     fieldsOf: (id: string) => requests.fieldsOf(id),
   };
@@ -206,11 +207,13 @@ export function responseOf(messages: Pick<Messages, "find">, responseId: string)
   );
 }
 
-/** Whether an approval blocks a message: its own, a budget of its conversation, or one that blocks everything. */
-function holdsUp(approval: Approval, id: string, conversation: string): boolean {
-  if (approval.owner.id === id || isForAll(approval)) return true;
-  return approval.kind === "budget" && approval.conversation === conversation;
+/** The text of an answer, by the id of its item in a response. */
+function replyOf(messages: Pick<Messages, "find">, item: string): string | undefined {
+  const message = item.startsWith("msg_") ? messages.find(item.slice("msg_".length)) : undefined;
+  return message?.source.channel === "openai" ? (message.reply ?? undefined) : undefined;
 }
+
+const blocks = (approval: Approval, id: string, conversation: string) => holdsUp(approval, { id, conversation, squad: null });
 
 const waitingLine = ({ id, summary }: Approval): string =>
   `A person is asked: ${summary}\nTo decide: io approval allow ${id}, or io approval deny ${id}\n`;

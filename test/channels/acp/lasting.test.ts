@@ -202,6 +202,24 @@ test.each(["SIGKILL", "SIGTERM"] as const)(
   },
 );
 
+test("a daemon that is killed in the middle of a prompt is started again where nobody else does, and the prompt is answered", async () => {
+  let asks = 0;
+  const model = await scriptedModel(() => {
+    asks += 1;
+    return asks === 1 ? { stall: "half an ans" } : { say: "the work is done" };
+  });
+  const home = temporaryHome({ mode: "auto" });
+  onTestFinished(() => endDaemonOf(home));
+  const editor = await startEditor(home, providerEnvironment(model.url));
+  const { sessionId } = await open(editor, projectOf({ "package.json": "{}" }));
+  const answer = ask(editor, sessionId, "long work");
+  await until("the first words", () => editor.said(sessionId).includes("half an ans"));
+  const { pid } = JSON.parse(readFileSync(join(home, "daemon.json"), "utf8")) as { pid: number };
+  process.kill(pid, "SIGKILL");
+  expect(await answer).toEqual({ stopReason: "end_turn" });
+  expect(editor.said(sessionId)).toBe("half an ans\n\n---\n\nthe work is done");
+});
+
 test("a stop is answered also while the daemon stands still, and counts once it goes on", async () => {
   const model = await scriptedModel(play);
   const own = await startDaemonProcess(temporaryHome({ mode: "auto" }), providerEnvironment(model.url));

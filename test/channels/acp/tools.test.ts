@@ -223,10 +223,17 @@ test("an editor makes a conversation stricter, takes that back, and never makes 
     expect(await errorOf(setMode(unknown)), unknown).toMatchObject({ code: -32602 });
   // Before the first prompt, settings are only remembered. The first prompt stores them.
   expect(await set("mode", "ask")).toMatchObject({ configOptions: [{ id: "mode", currentValue: "ask" }, {}] });
+  // An editor that shows modes and options has both right.
+  expect(editor.of(sessionId, "current_mode_update").at(-1)).toMatchObject({ currentModeId: "ask" });
   await set("model", "other");
   await ask("hello");
   expect(await infoOf(sessionId)).toMatchObject({ mode: "ask", model: "other" });
   await setMode("default");
+  const { configOptions } = editor.of(sessionId, "config_option_update").at(-1)!;
+  expect(configOptions).toMatchObject([
+    { id: "mode", currentValue: "default" },
+    { id: "model", currentValue: "other" },
+  ]);
   await set("model", "default");
   expect(await infoOf(sessionId)).toMatchObject({ mode: null, model: null });
   expect(await errorOf(set("model", "no-such"))).toMatchObject({ code: -32602 });

@@ -297,8 +297,10 @@ test("io mcp starts the daemon, survives its death, and leaves its work going wh
   await until("the model to be asked", () => asks === 1);
   const file = JSON.parse(readFileSync(join(home, "daemon.json"), "utf8")) as { pid: number };
   process.kill(file.pid, "SIGKILL");
-  const second = await startDaemonProcess(home, providerEnvironment(model.url));
+  // Nobody else starts it again.
   expect((await asking).structuredContent).toMatchObject({ status: "done", reply: "the work is done" });
+  process.kill((JSON.parse(readFileSync(join(home, "daemon.json"), "utf8")) as { pid: number }).pid, "SIGKILL");
+  const second = await startDaemonProcess(home, providerEnvironment(model.url));
 
   asks = 0;
   const left = call("io_ask", { text: "long work, once more", conversation: "left" }).catch(() => undefined);

@@ -38,15 +38,18 @@ const FORMS: [string, Wanted][] = [
   ],
   [
     "Responses",
-    readResponses({
-      model: "io",
-      input: [
-        { role: "user", content: "what is the weather?" },
-        { type: "function_call", call_id: "call_1", ...MADE },
-        { type: "function_call_output", call_id: "call_1", output: [{ type: "input_text", text: RESULT }] },
-        ...[AFTER, PROMPT],
-      ],
-    }),
+    readResponses(
+      {
+        model: "io",
+        input: [
+          { role: "user", content: "what is the weather?" },
+          { type: "function_call", call_id: "call_1", ...MADE },
+          { type: "function_call_output", call_id: "call_1", output: [{ type: "input_text", text: RESULT }] },
+          ...[AFTER, PROMPT],
+        ],
+      },
+      () => undefined,
+    ),
   ],
 ];
 

@@ -176,6 +176,23 @@ test("a response that is fetched says what its request said, and is streamed fro
   await expect(tooMany).rejects.toMatchObject({ status: 400, param: "metadata" });
 });
 
+test("a client that names earlier answers instead of repeating them goes on in their conversation, and an unknown one is refused", async () => {
+  const begun = { role: "user" as const, content: "begun by reference" };
+  const ask = (input: OpenAI.Responses.ResponseInput) => client.responses.create({ model: "io", input }).withResponse();
+  const first = await ask([begun]);
+  const [item] = first.data.output;
+  const conversation = first.response.headers.get("x-io-conversation");
+  for (const reference of [{ type: "item_reference" as const, id: item!.id! }, { id: item!.id! }]) {
+    const { data, response } = await ask([begun, reference, { role: "user", content: "gone on" }]);
+    expect(data.output_text).toContain("gone on");
+    // Once it has moved on, the same history is a new conversation, which begins with all of it.
+    if (reference.type) expect(response.headers.get("x-io-conversation")).toBe(conversation);
+    else expect(JSON.stringify(model.requests.at(-1))).toContain(first.data.output_text);
+  }
+  const unknown = ask([begun, { type: "item_reference", id: "msg_m_nothing" }, { role: "user", content: "x" }]);
+  await expect(unknown).rejects.toMatchObject({ status: 400, code: "item_not_found", param: "input" });
+});
+
 test("a packed body, and one in another charset, are refused with 415", async () => {
   const body = JSON.stringify({ model: "io", messages: [user("packed")] });
   const send = (path: string, headers: object, sent: BodyInit) =>
