@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
@@ -15,6 +15,7 @@ import { stackOf } from "../src/lib/stack.ts";
 import { terminalSafe } from "../src/lib/terminal-safe.ts";
 import { explainIssues } from "../src/lib/validation.ts";
 import { visible } from "../src/lib/visible.ts";
+import { createSandbox } from "../src/process/sandbox.ts";
 import { findDestructiveCommand } from "../src/shell/destructive-commands.ts";
 import { installSkills } from "../src/skills/install.ts";
 import { createShow } from "../src/tools/approvals/show.ts";
@@ -113,6 +114,13 @@ function paths(folder: string): Item[] {
   const tool = fileOps({ guard, write: true });
   const context = { cwd: folder, actor: "bench", owner: "m_1", signal: new AbortController().signal } as never;
   const crowd = join(folder, "crowd");
+  const fill = () => {
+    if (existsSync(crowd)) return;
+    mkdirSync(crowd);
+    spawnSync("/bin/sh", ["-c", "seq 1 150000 | xargs touch"], { cwd: crowd });
+  };
+  const settings = () => ({ sandbox: "project" as const, sandboxRead: [], sandboxNetwork: true });
+  const sandbox = createSandbox({ home, guard: { readOnly: () => [] }, settings });
   const call = (args: object) => tool.run(args as never, context).catch(String);
   return [
     { what: "a path of 1,900 missing folders", work: () => realOf(`${folder}/${"a/".repeat(1_900)}b`) },
@@ -126,12 +134,10 @@ function paths(folder: string): Item[] {
     },
     {
       what: "a list of 150,000 files",
-      before: () => {
-        mkdirSync(crowd);
-        spawnSync("/bin/sh", ["-c", "seq 1 150000 | xargs touch"], { cwd: crowd });
-      },
+      before: fill,
       work: () => call({ operation: "list", path: crowd }),
     },
+    { what: "a command in a folder of 150,000 files", before: fill, work: () => sandbox.wrap(["true"], crowd) },
     { what: "a list of 150,000 files, with subfolders", work: () => call({ operation: "list", path: folder, recursive: true }) },
   ];
 }

@@ -9,10 +9,11 @@ import { createFolderNames } from "../lib/folder-names.ts";
 import { realOf } from "../lib/real-path.ts";
 import { isWithin } from "../lib/within.ts";
 import { findPrograms, type Programs } from "./programs.ts";
+import { createCaches } from "./wall/caches.ts";
 import { type MountPlan, secretsView, type View, workspaceView } from "./wall/heights.ts";
 import { createRecordSearch, hiddenWorktrees, recordsAround } from "./wall/hidden-worktrees.ts";
 import { findHostSockets } from "./wall/host-sockets.ts";
-import { CONFINED, closedKernelFiles, kernelFiles, OWN_PROCESSES } from "./wall/kernel.ts";
+import { CONFINED, closedKernelFiles, kernelFiles, kernelFilesOnReadOnlyRoot, OWN_PROCESSES } from "./wall/kernel.ts";
 import { watchOtherMountPoints } from "./wall/other-mounts.ts";
 import { probeSandbox, type SandboxStatus } from "./wall/probe.ts";
 import type { SandboxProfile } from "./wall/profile.ts";
@@ -73,6 +74,8 @@ export interface SandboxDeps {
 
 const DEFAULTS: WallSettings = { sandboxRead: [], sandboxNetwork: true };
 
+const RECORDS_CACHE_MS = 30_000;
+
 /** The remedy where "workspace" is not possible. */
 export const WORKSPACE_REMEDY =
   'Install bubblewrap (apt install bubblewrap), allow user namespaces (docs/security.md says how), or set "sandbox" to "secrets" in config.json.';
@@ -87,10 +90,15 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
   const others = watchOtherMountPoints(home);
   const status = probe();
   const recordsInside = createRecordSearch();
+  // At "project" only old entries of /tmp are hidden, so a worktree that is new since the last search is visible.
+  const oldRecordsInside = createRecordSearch(RECORDS_CACHE_MS);
   const namesIn = createFolderNames();
-  const openTemporary = createTemporaries(join(home, "scratch", "temporary"));
+  const openTemporary = createTemporaries(join(home, "scratch", "temporary"), namesIn);
+  const cachesOf = createCaches({ userHome, env });
   const kernel = status.then((found) =>
-    found.kind === "open" ? { open: [], closed: [] } : { open: kernelFiles(found), closed: closedKernelFiles(found) },
+    found.kind === "open"
+      ? { open: [], closed: [], onReadOnlyRoot: [] }
+      : { open: kernelFiles(found), closed: closedKernelFiles(found), onReadOnlyRoot: kernelFilesOnReadOnlyRoot(found) },
   );
 
   const heightOf = (profile: SandboxProfile): SandboxHeight => {
@@ -119,8 +127,9 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       const folder = realOf(cwd);
       const inUse = [home, folder, ...(profile.place ? [realOf(profile.place)] : []), ...(profile.writable ?? [])];
       const [beside, hostSockets] = await Promise.all([findHomesBeside(home, namesIn), findHostSockets({ env, inUse, namesIn })]);
+      const kernelArgs = await kernel;
       const view: View = {
-        ...{ home, userHome, env, cwd: folder, kernel: (await kernel)[profile.closed ? "closed" : "open"] },
+        ...{ home, userHome, env, cwd: folder, kernel: kernelArgs[profile.closed ? "closed" : "open"] },
         others: [...others(), ...beside],
         hostSockets,
         profile: { ...profile, frozen },
@@ -145,8 +154,14 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
         const temporary = await openTemporary({ project, needed, argv, hidden: [...view.others, ...hostSockets] });
         return keepingWorktrees(
           view,
-          (view) => projectView({ ...view, temporary }),
-          async () => recordsAround(folder),
+          (view) =>
+            projectView({
+              ...view,
+              kernel: kernelArgs.onReadOnlyRoot,
+              temporary,
+              cachesOf: (project) => cachesOf({ project, argv }),
+            }),
+          async () => [...recordsAround(folder), ...(temporary.isWhole ? [] : await oldRecordsInside(project))],
         );
       };
       const plan = await viewAt(height);

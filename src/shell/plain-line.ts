@@ -46,6 +46,10 @@ const MAX_TOKENS = 10_000;
 /** Control characters, unusual spaces and invisible characters, which people and some shells misread. */
 const TREACHEROUS = /[^\P{C}\n\t]|[^\S \n\t]|\p{DI}/u;
 
+/** `printf -v` and `%n` set a variable, such as PATH; the name of a file may contain them. */
+const mayAssign = (format: string, globs: readonly string[]) =>
+  globs.length > 0 || format.startsWith("-") || /%[^A-Za-z%]*[hjlLtz]*n/.test(format);
+
 /**
  * Parses a command line if it is as plain as most are: programs with literal arguments, joined by `;`, `&&`, `||`, `|`, `&` and
  * line ends. Returns undefined for everything else, and for anything that is not certain. If it returns commands, the shell
@@ -100,8 +104,7 @@ export function readPlainLine(text: string): PlainCommand[] | undefined {
       if (word.isGlob) globs.push(word.value);
       spelled.push(word.spelled);
     }
-    // `printf -v` sets a variable.
-    if (program === "printf" && words[1]?.startsWith("-")) return undefined;
+    if (program === "printf" && mayAssign(words[1] ?? "", globs)) return undefined;
     return { words, globs, text: spelled.join(" "), isPiped };
   };
 

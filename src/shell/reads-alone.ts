@@ -19,7 +19,8 @@ const GREP = /^-[^-]*[RSOf]|^--(?:de|f(?:i|il|ile)?(?:$|=))/;
 const READERS_BUT_FOR: Readonly<Record<string, RegExp>> = {
   diff: /^-[^-]*[lr]|^--(?:pag|r)/,
   sort: /^-[^-]*[oT]|^--(?:co|f|o|te)/,
-  tree: /^-[^-]*o|^--o/,
+  // `-R` writes a page into every folder.
+  tree: /^-[^-]*[oR]|^--o/,
   date: /^-[^-]*[fs]|^--[fs]/,
   rg: /^-[^-]*[fzL]|^--(?:pre|host|search-z|fol|file(?:$|=))/,
   git: /^(?!--version$)/,

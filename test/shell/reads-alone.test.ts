@@ -80,6 +80,9 @@ test.each([
   "jq -n --rawfile a keys/id_rsa '$a'",
   "cat --output=keys/id_rsa",
   "touch x",
+  "tree -R -L 1 -H .",
+  "tree -aR",
+  "printf 'here%n' PATH; ls",
 ])("without a sandbox a person is asked about this: %s", (command) => {
   expect(reads(command)).toBe(false);
 });

@@ -142,6 +142,9 @@ test.each([
   ["./script *", "./script a"],
   ["test *", "test -v 'a[$(x)]'"],
   ["printf *", "printf -v 'a[$(x)]' b"],
+  ["printf *", "printf 'here%n' PATH"],
+  ["printf *", "printf 'here%-5ln' PATH"],
+  ["printf *", "printf a* PATH"],
   ["ls *", "ls {-a,b}"],
   ["ls *", "ls *"],
 ])("the rule %j does not allow %j", (match, command) => {

@@ -117,17 +117,22 @@ test("the temporary folder of a project that nobody works in any more is taken a
 test.each(USERS)("git forgets no worktree that lies in /tmp (%s)", async (user) => {
   const ground = makeGround(user);
   const { project } = ground;
-  git(project, "init", "-q", "-b", "main");
-  git(project, "add", "-A");
-  git(project, "commit", "-q", "-m", "first");
-  const tree = join(temporaryFolder(), "tree");
-  git(project, "worktree", "add", "-q", "--detach", tree);
-  utimesSync(dirname(tree), 1_000, 1_000);
+  // One repository inside the other, as with a package that has a history of its own.
+  const trees = [project, join(project, "packages/inner")].map((repository) => {
+    mkdirSync(repository, { recursive: true });
+    git(repository, "init", "-q", "-b", "main");
+    git(repository, "commit", "-q", "--allow-empty", "-m", "first");
+    const tree = join(temporaryFolder(), "tree");
+    git(repository, "worktree", "add", "-q", "--detach", tree);
+    utimesSync(dirname(tree), 1_000, 1_000);
+    give(dirname(tree), user);
+    return { repository, tree };
+  });
   for (let index = 0; index < 20; index += 1) temporaryFolder();
   give(project, user);
-  give(dirname(tree), user);
-  await attack({ height, user, ground, script: "git -c safe.directory='*' worktree prune -v --expire=now" });
-  expect(git(project, "worktree", "list")).toContain(`${tree} `);
+  const prune = "git -c safe.directory='*' worktree prune -v --expire=now";
+  await attack({ height, user, ground, script: `${prune}; cd packages/inner && ${prune}` });
+  for (const { repository, tree } of trees) expect(git(repository, "worktree", "list")).toContain(`${tree} `);
 });
 
 test.each(USERS)("a forwarded key agent in /tmp is reached, and nothing beside it (%s)", async (user) => {

@@ -4,7 +4,7 @@ import { rewordMissingModels } from "../../swarm/agents/models.ts";
 import { readRunSettings } from "../../swarm/pipeline/settings.ts";
 import type { PlanDesk } from "../../swarm/run/plan-desk.ts";
 import { ALLOW, Variables } from "./runs.ts";
-import { answers, body } from "./shapes.ts";
+import { answers, body, ProjectPath } from "./shapes.ts";
 import type { ChannelOf } from "./wiki.ts";
 
 export interface PlanRoutesDeps {
@@ -13,7 +13,7 @@ export interface PlanRoutesDeps {
 
 const PlanId = z.object({ id: z.string() });
 const NewPlan = z.strictObject({
-  projectPath: z.string().min(1),
+  projectPath: ProjectPath,
   issue: z.string().trim().min(1, "a plan needs an issue"),
   standIns: z.boolean().default(false),
   variables: Variables.optional(),

@@ -1,7 +1,9 @@
+import { isAbsolute } from "node:path";
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Pulls } from "../../forge/pulls.ts";
 import { newId } from "../../lib/ids.ts";
+import { quoted } from "../../lib/quoted.ts";
 import { Conversation } from "../../protocol/messages.ts";
 import { PullOptions } from "../../protocol/pulls.ts";
 import { BegunRun, Cleaned, Run, RunDiff, RunStepDetail, RunSummary, type SaidSoFar } from "../../protocol/runs.ts";
@@ -9,7 +11,7 @@ import { rewordMissingModels } from "../../swarm/agents/models.ts";
 import { readRunSettings, settingsIn, VARIABLE_NAMES } from "../../swarm/pipeline/settings.ts";
 import type { Swarm } from "../../swarm/run/swarm.ts";
 import { HttpError } from "./errors.ts";
-import { answers, body, pageOf } from "./shapes.ts";
+import { answers, body, ProjectPath, pageOf } from "./shapes.ts";
 import type { ChannelOf } from "./wiki.ts";
 
 export interface RunDeps {
@@ -49,7 +51,7 @@ export const OtherProjects = z
   .default([])
   .describe("Other projects that are changed with it as one piece of work: their folders, or the slugs of their squads.");
 const NewRun = z.strictObject({
-  projectPath: z.string().min(1).optional(),
+  projectPath: ProjectPath.optional(),
   squad: z.string().min(1).optional(),
   with: OtherProjects,
   issue: z.string().trim().min(1, "a run needs an issue"),
@@ -123,6 +125,9 @@ export function runRoutes(app: OpenAPIHono, deps: RunDeps, channelOf: ChannelOf)
   app.openapi(start, async (context) => {
     const { projectPath, squad, variables = env, attended, pull, with: named, ...wanted } = context.req.valid("json");
     const others = named.map((name) => squadProject(name)?.projectPath ?? name);
+    const unknown = others.find((path) => !isAbsolute(path));
+    if (unknown !== undefined)
+      throw new HttpError(400, `${quoted(unknown, 200)}: is neither a squad nor the whole path of a project's folder.`);
     const team = squad === undefined ? undefined : squadProject(squad);
     if (squad !== undefined && !team) throw new HttpError(404, "There is no squad with this slug.");
     const folder = team?.projectPath ?? projectPath;
@@ -154,7 +159,7 @@ export function runRoutes(app: OpenAPIHono, deps: RunDeps, channelOf: ChannelOf)
     method: "post",
     path: "/api/runs/validate",
     summary: "Checks a pipeline file",
-    request: { body: body(z.strictObject({ yaml: z.string(), projectPath: z.string().min(1).optional() })) },
+    request: { body: body(z.strictObject({ yaml: z.string(), projectPath: ProjectPath.optional() })) },
     responses: answers(200, Checked.extend({ valid: z.boolean() })),
   });
   app.openapi(validate, async (context) => {

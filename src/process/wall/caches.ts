@@ -1,4 +1,4 @@
-import { closeSync, type Dirent, existsSync, lstatSync, mkdirSync, openSync, readdirSync } from "node:fs";
+import { closeSync, type Dirent, existsSync, lstatSync, mkdirSync, opendirSync, openSync, readdirSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
 import { isWithin } from "../../lib/within.ts";
@@ -7,7 +7,7 @@ import type { Grant } from "./profile.ts";
 interface Cache {
   /** Relative to the home; without it the cache exists only where `variable` names it. */
   path?: string;
-  /** The program it belongs to: where that is installed, a missing cache is created. */
+  /** The program it belongs to. Without one it is open wherever it exists. */
   program?: string;
   /** The file in a project that fetches and runs the program without installing it. */
   wrapper?: string;
@@ -80,34 +80,101 @@ const TOOLCHAINS: readonly Cache[] = [
   { path: ".local/share/uv/tools", program: "uv", variable: "UV_TOOL_DIR" },
 ];
 
+/** The files in a project's folder that show which programs it needs. */
+const MANIFESTS: Record<string, readonly string[]> = {
+  npm: ["package.json"],
+  yarn: ["yarn.lock", ".yarnrc.yml"],
+  pnpm: ["pnpm-lock.yaml", "pnpm-workspace.yaml"],
+  bun: ["bun.lock", "bun.lockb"],
+  cargo: ["Cargo.toml"],
+  rustup: ["Cargo.toml", "rust-toolchain.toml", "rust-toolchain"],
+  go: ["go.mod", "go.work"],
+  mvn: ["pom.xml"],
+  gradle: ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"],
+  sbt: ["build.sbt"],
+  mix: ["mix.exs"],
+  dart: ["pubspec.yaml"],
+  uv: ["uv.lock", "pyproject.toml"],
+};
+/** Programs that are started under another name. */
+const STARTED_BY: Record<string, RegExp> = { npm: /np[mx]/, rustup: /rust|cargo/, dart: /dart|flutter/, uv: /uvx?/ };
+/** How much of a command is searched for programs' names. */
+const MAX_SEARCHED = 20_000;
+
 /** Entries of ~/.cache that the user's shell or editor runs when it starts. */
 const RUN_AT_START =
   /^\.?(?:p10k-|zcompdump|(?:zsh|zinit|zgenom|antidote|antibody|sheldon|oh-my-zsh|prezto|gitstatus|starship|carapace|zoxide|fish|bash|nushell|wal|n?vim|emacs|doom)(?:$|[-._]))/;
 
+const PROGRAMS_CACHE_MS = 10_000;
+
 export interface CachesDeps {
   userHome: string;
   env: NodeJS.ProcessEnv;
-  project?: string | undefined;
 }
 
-/** The caches that a command may write, created if missing, and the parts of them that it may not. */
-export function openCaches({ userHome, env, project }: CachesDeps): Grant[] {
-  const isUsed = ({ program, wrapper }: Cache) =>
-    (program !== undefined && isInstalled(program, env)) ||
-    (wrapper !== undefined && project !== undefined && existsSync(join(project, wrapper)));
-  const made = (cache: Cache): string[] => {
-    const { path, variable, instead } = cache;
+/** The command that is to run, and the folder of its project. */
+export interface CacheUse {
+  project: string | undefined;
+  argv: readonly string[];
+}
+
+/** Finds the caches that a command may write, and the parts of them that it may not. */
+export function createCaches(deps: CachesDeps): (use: CacheUse) => Grant[] {
+  const isInstalled = createProgramSearch(deps.env);
+  const used = new Set<string>();
+  return (use) => openCaches({ ...deps, ...use, isInstalled, used });
+}
+
+interface OpenCaches extends CachesDeps, CacheUse {
+  isInstalled: (program: string) => boolean;
+  /** The programs whose caches had content. */
+  used: Set<string>;
+}
+
+/**
+ * A program's caches are open if they have content, or if the project or the command is about it. Then missing ones are created
+ * where it is installed. Each open cache is a mount, which costs every command time.
+ */
+function openCaches({ userHome, env, project, argv, isInstalled, used }: OpenCaches): Grant[] {
+  const text = argv.join(" ").slice(0, MAX_SEARCHED);
+  const isInProject = (name: string | undefined) =>
+    name !== undefined && project !== undefined && existsSync(join(project, name));
+  const isWanted = (program: string) =>
+    program === "sh" ||
+    (STARTED_BY[program]?.test(text) ?? text.includes(program)) ||
+    MANIFESTS[program]?.some(isInProject) === true;
+  const folderOf = ({ path, variable, instead }: Cache): string | undefined => {
     const named = variable === undefined ? undefined : folderIn(env[variable], userHome);
-    if (named === undefined && path === undefined) return [];
-    const folder = named === undefined ? join(userHome, path!) : join(named, instead ?? "");
-    if (!existsSync(folder) && isUsed(cache)) make(folder);
-    return existsSync(folder) ? [folder] : [];
+    if (named !== undefined) return join(named, instead ?? "");
+    return path === undefined ? undefined : join(userHome, path);
   };
-  const toolchains = TOOLCHAINS.flatMap(made).filter(isExtensible);
-  const folders = [...CACHES.flatMap(made), ...toolchains];
+  const all = [...CACHES, ...TOOLCHAINS].flatMap((cache) => {
+    const folder = folderOf(cache);
+    return folder === undefined ? [] : [{ cache, folder, exists: existsSync(folder) }];
+  });
+  for (const { cache, folder, exists } of all)
+    if (exists && cache.program !== undefined && !used.has(cache.program) && hasContent(folder)) used.add(cache.program);
+  const wanted = new Map<string, boolean>();
+  const isOpen = ({ program }: Cache) => {
+    if (program === undefined || used.has(program)) return true;
+    const known = wanted.get(program) ?? isWanted(program);
+    wanted.set(program, known);
+    return known;
+  };
+  const opened = all.filter(
+    ({ cache, folder, exists }) =>
+      (isOpen(cache) || isInProject(cache.wrapper)) &&
+      (exists || (((cache.program !== undefined && isInstalled(cache.program)) || isInProject(cache.wrapper)) && make(folder))),
+  );
+  const isToolchain = ({ cache }: { cache: Cache }) => TOOLCHAINS.includes(cache);
+  const toolchains = opened.filter(isToolchain).flatMap(({ folder }) => (isExtensible(folder) ? [folder] : []));
+  const folders = [...opened.filter((each) => !isToolchain(each)).map(({ folder }) => folder), ...toolchains];
   // A command could replace a cache inside another by a link, so only the outer path is resolved.
   const outer = folders.filter((path) => !folders.some((other) => other !== path && isWithin(other, path)));
-  const open = [...outer.map((path) => realOf(path)), ...locksOf(userHome, env)].filter((path) => !isWithin(path, userHome));
+  const open = [
+    ...outer.map((path) => realOf(path)),
+    ...(isInstalled("cargo") && isOpen({ program: "cargo" }) ? locksOf(userHome, env) : []),
+  ].filter((path) => !isWithin(path, userHome));
   return [
     ...[...new Set(open)].map((path) => ({ path, write: true })),
     ...runAtStart(realOf(folderIn(env.XDG_CACHE_HOME, userHome) ?? join(userHome, ".cache"))).map((path) => ({
@@ -128,6 +195,20 @@ function isExtensible(folder: string): boolean {
   return entriesOf(folder).every((entry) => !entry.isSymbolicLink());
 }
 
+function hasContent(folder: string): boolean {
+  try {
+    const open = opendirSync(folder, { bufferSize: 1 });
+    try {
+      return open.readSync() !== null;
+    } finally {
+      open.closeSync();
+    }
+  } catch {
+    // Not a folder, or inaccessible to IO and therefore to commands.
+    return false;
+  }
+}
+
 /** The toolchains in a folder, without their manager's lock and temporary files. */
 function installedIn(folder: string): string[] {
   return entriesOf(folder).flatMap(({ name }) => (name.startsWith(".") ? [] : [join(folder, name)]));
@@ -143,7 +224,6 @@ function entriesOf(folder: string): Dirent[] {
 }
 
 function locksOf(userHome: string, env: NodeJS.ProcessEnv): string[] {
-  if (!isInstalled("cargo", env)) return [];
   const folder = folderIn(env.CARGO_HOME, userHome) ?? join(userHome, ".cargo");
   return CARGO_LOCKS.map((name) => join(folder, name)).filter((path) => {
     if (!existsSync(path) && existsSync(folder)) makeFile(path);
@@ -163,15 +243,25 @@ function folderIn(value: string | undefined, userHome: string): string | undefin
 const INSTALLED_BESIDE = /^\/usr\/local\/(?!(?:s?bin|lib\w*|etc|share|include|man|src|games)(?:\/|$))[^/]+/;
 const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/boot", "/dev", "/proc", "/sys"];
 
-function isInstalled(program: string, { PATH = "" }: NodeJS.ProcessEnv): boolean {
-  return PATH.split(delimiter).some((folder) => isAbsolute(folder) && existsSync(join(folder, program)));
+/** Whether a program is installed. The answer only decides which missing folders are created, so it may be a little old. */
+function createProgramSearch({ PATH = "" }: NodeJS.ProcessEnv): (program: string) => boolean {
+  const folders = [...new Set(PATH.split(delimiter))].filter((folder) => isAbsolute(folder));
+  let known = { at: 0, found: new Map<string, boolean>() };
+  return (program) => {
+    if (performance.now() - known.at > PROGRAMS_CACHE_MS) known = { at: performance.now(), found: new Map() };
+    const found = known.found.get(program) ?? folders.some((folder) => existsSync(join(folder, program)));
+    known.found.set(program, found);
+    return found;
+  };
 }
 
-function make(folder: string): void {
+function make(folder: string): boolean {
   try {
     mkdirSync(folder, { recursive: true });
+    return true;
   } catch {
     // If IO may not create it, no command may either.
+    return false;
   }
 }
 

@@ -1,3 +1,4 @@
+import { lstatSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { createBreath } from "../../lib/breath.ts";
 import { codeOf } from "../../lib/errors.ts";
@@ -35,7 +36,7 @@ export function hiddenWorktrees(records: readonly string[], sees: (folder: strin
 /** The folder where the nearest repository keeps its worktree records; the checkout may itself be a worktree. */
 export function recordsAround(folder: string): string[] {
   for (let at = folder; ; at = dirname(at)) {
-    const entry = entriesAt(at).find(({ name }) => name === ".git");
+    const entry = lstatSync(join(at, ".git"), { throwIfNoEntry: false });
     if (entry?.isDirectory()) return [join(at, ".git", "worktrees")];
     if (entry?.isFile()) {
       const own = resolve(at, (smallTextAt(join(at, ".git")) ?? "").replace(/^gitdir:/, "").trim());
@@ -46,8 +47,11 @@ export function recordsAround(folder: string): string[] {
   }
 }
 
-/** Finds the worktree records of the repositories inside a folder: checkouts, submodules and bare ones. */
-export function createRecordSearch() {
+/**
+ * Finds the worktree records of the repositories inside a folder: checkouts, submodules and bare ones. `cacheMs` is how long a
+ * result is kept at least.
+ */
+export function createRecordSearch(cacheMs = 0) {
   const known = new Map<string, { until: number; records: Promise<string[]> }>();
 
   return function recordsInside(folder: string): Promise<string[]> {
@@ -59,7 +63,7 @@ export function createRecordSearch() {
     known.set(folder, found);
     const ended = () => {
       const now = performance.now();
-      found.until = now + CACHE_FACTOR * (now - began);
+      found.until = now + Math.max(cacheMs, CACHE_FACTOR * (now - began));
     };
     found.records.then(ended, ended);
     return found.records;

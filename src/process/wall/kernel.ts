@@ -12,15 +12,14 @@ export const OWN_PROCESSES = ["--unshare-pid", "--new-session"];
  * capabilities is not enough: a core pattern would run a program outside the sandbox.
  */
 export function kernelFiles({ processes }: { processes: boolean }): string[] {
-  const settings = kernelSettings().flatMap((path) => ["--ro-bind-try", path, path]);
+  return [...kernelFilesOnReadOnlyRoot({ processes }), "--ro-bind-try", "/sys", "/sys"];
+}
+
+/** The same where /sys is read-only with everything else: each mount costs every command time. */
+export function kernelFilesOnReadOnlyRoot({ processes }: { processes: boolean }): string[] {
   return [
-    "--dev",
-    "/dev",
-    ...(processes ? ["--proc", "/proc"] : ["--bind", "/proc", "/proc"]),
-    ...settings,
-    "--ro-bind-try",
-    "/sys",
-    "/sys",
+    ...["--dev", "/dev", ...(processes ? ["--proc", "/proc"] : ["--bind", "/proc", "/proc"])],
+    ...kernelSettings().flatMap((path) => ["--ro-bind-try", path, path]),
   ];
 }
 

@@ -4,7 +4,6 @@ import { privatePlaces } from "../../home/private-places.ts";
 import { realOf } from "../../lib/real-path.ts";
 import { isWithin } from "../../lib/within.ts";
 import { anchors } from "./anchors.ts";
-import { openCaches } from "./caches.ts";
 import { hideOthers, shownInside } from "./data-folder.ts";
 import { frozenIn, isBelow, isVisible, type MountPlan, projectFolderOf, real, type View, withinCover } from "./heights.ts";
 import { CONTAINER_SOCKETS, hideHostSockets } from "./host-sockets.ts";
@@ -15,6 +14,8 @@ import type { OwnTemporary } from "./temporary.ts";
 export interface ProjectView extends View {
   /** The replacement of /tmp. */
   temporary: OwnTemporary;
+  /** Finds the caches that the command may write. */
+  cachesOf: (project: string | undefined) => Grant[];
 }
 
 /**
@@ -31,11 +32,12 @@ export function projectView({
   profile,
   cwd,
   temporary,
+  cachesOf,
 }: ProjectView): MountPlan {
   const isInside = ({ path }: Grant) => isWithin(home, path);
   const place = placeOf(home, userHome, profile.place ?? cwd);
   const repositories = place === undefined ? [] : repositoriesOf(place);
-  const caches = openCaches({ userHome, env, project: place }).filter(({ path }) => !isWithin(home, path));
+  const caches = cachesOf(place).filter(({ path }) => !isWithin(home, path));
   const own: Grant[] = [...(place === undefined ? [] : [place]), ...repositories, ...real(profile.writable)]
     .filter((path) => !isWithin(path, userHome))
     .map((path) => ({ path, write: true }));

@@ -2,12 +2,16 @@ import { createHash, randomBytes } from "node:crypto";
 import { closeSync, lstatSync, mkdirSync, openSync, renameSync, rmdirSync, type Stats, unlinkSync, utimesSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
+import { createBreath } from "../../lib/breath.ts";
+import type { FolderNames } from "../../lib/folder-names.ts";
 import { isWithin } from "../../lib/within.ts";
 import { removeTree } from "../remove-tree.ts";
 
 /** The arguments that mount a temporary folder, and whether a path of the real one is visible in it. */
 export interface OwnTemporary {
   args: string[];
+  /** Every folder of the real one is visible. */
+  isWhole: boolean;
   sees: (path: string) => boolean;
 }
 
@@ -24,8 +28,10 @@ export interface TemporaryDeps {
 
 const TMP = "/tmp";
 /** How many other entries of the real folder are shown, newest first. Each one is a mount. */
-const MAX_SHOWN = 16;
+const MAX_SHOWN = 12;
 const MAX_NAMED = 16;
+/** How much of a command is searched for names of entries. */
+const MAX_SEARCHED = 20_000;
 /** How many entries are examined, and how long the result is cached. */
 const MAX_EXAMINED = 3_000;
 const LISTING_CACHE_MS = 1_000;
@@ -38,13 +44,14 @@ const STUB = 0o1000;
  * Replaces /tmp by a folder for each project that lasts from command to command. Entries of the real /tmp are shown in it
  * read-only, so that no command can change what another program keeps there.
  */
-export function createTemporaries(folder: string) {
+export function createTemporaries(folder: string, namesIn: FolderNames) {
+  const stubs = new Map<string, Promise<Set<string>>>();
   let listing: { at: number; names: ReadonlySet<string>; newest: readonly string[] } | undefined;
   let isSwept = false;
 
   /** The entries of the real folder, newest first. Entries that are new since the last listing come before all others. */
   async function listNewest(): Promise<readonly string[]> {
-    const names = await readdir(TMP).catch(() => []);
+    const names = await namesIn(TMP);
     if (listing === undefined || performance.now() - listing.at > LISTING_CACHE_MS)
       listing = { at: performance.now(), names: new Set(names), newest: await newestOf(names) };
     const { names: known, newest } = listing;
@@ -64,11 +71,16 @@ export function createTemporaries(folder: string) {
     const [wanted, excluded] = [namesOf(needed), namesOf(hidden)];
     const there = (await listNewest()).filter((name) => !excluded.has(name));
     const names = [...new Set([...wanted, ...namedIn(argv, there), ...there.slice(0, MAX_SHOWN)])];
-    await removeStubs(own, new Set(names));
+    const known = stubs.get(own) ?? findStubs(own);
+    stubs.set(own, known);
+    const made = await known;
+    removeStubs(own, made, new Set(names));
     const shown = names.filter((name) => prepare(own, name, wanted.has(name)));
+    for (const name of shown) made.add(name);
     const seen = new Set(shown);
     return {
       args: ["--bind", own, TMP, ...shown.flatMap((name) => ["--ro-bind-try", join(TMP, name), join(TMP, name)])],
+      isWhole: there.every((name) => seen.has(name)),
       sees: (path) => {
         const top = topOf(path);
         return top === undefined || seen.has(top);
@@ -79,9 +91,10 @@ export function createTemporaries(folder: string) {
 
 /** The entries whose names appear in a command that mentions /tmp, quoted or not; longer names first, as more specific. */
 function namedIn(argv: readonly string[], names: readonly string[]): string[] {
-  const words = argv.filter((word) => word.includes(TMP)).map((word) => word.replaceAll("\\", ""));
+  const words = argv.filter((word) => word.includes(TMP));
   if (words.length === 0) return [];
-  const named = names.filter((name) => words.some((word) => word.includes(name)));
+  const text = words.join(" ").slice(0, MAX_SEARCHED).replaceAll("\\", "");
+  const named = names.slice(0, MAX_EXAMINED).filter((name) => text.includes(name));
   return named.sort((a, b) => b.length - a.length).slice(0, MAX_NAMED);
 }
 
@@ -138,22 +151,36 @@ function prepare(own: string, name: string, isNeeded: boolean): boolean {
   }
 }
 
+/** The mount points that an earlier daemon made. Commands may have filled the folder with any number of files. */
+async function findStubs(own: string): Promise<Set<string>> {
+  const breathe = createBreath();
+  const found = new Set<string>();
+  for (const name of await readdir(own).catch(() => [])) {
+    const there = statsOf(join(own, name));
+    if (there && isStub(there)) found.add(name);
+    await breathe();
+  }
+  return found;
+}
+
 /** Removes mount points that are no longer used. */
-async function removeStubs(own: string, names: ReadonlySet<string>): Promise<void> {
-  for (const name of await readdir(own)) {
-    const there = names.has(name) ? undefined : statsOf(join(own, name));
-    if (there && isStub(there)) remove(join(own, name), there);
+function removeStubs(own: string, made: Set<string>, names: ReadonlySet<string>): void {
+  for (const name of [...made].filter((name) => !names.has(name))) {
+    const there = statsOf(join(own, name));
+    if (!there || !isStub(there) || remove(join(own, name), there)) made.delete(name);
   }
 }
 
 const isStub = (stats: Stats): boolean => (stats.mode & 0o7777) === STUB;
 
-function remove(path: string, stats: Stats): void {
+function remove(path: string, stats: Stats): boolean {
   try {
     if (stats.isDirectory()) rmdirSync(path);
     else unlinkSync(path);
+    return true;
   } catch {
     // Another running command is about to use it.
+    return false;
   }
 }
 

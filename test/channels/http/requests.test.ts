@@ -101,6 +101,25 @@ test("an idempotencyKey answers the same words with the first message as it stan
   expect(items).toHaveLength(1);
 });
 
+test("a folder beside the daemon's own is not taken for a project, and its path is not told", async () => {
+  // Vitest starts the daemon in a checkout, which has this folder.
+  const routes = {
+    "/api/runs": { issue: "x", projectPath: "src" },
+    "/api/runs/validate": { yaml: "pipeline: []", projectPath: "src" },
+    "/api/plans": { issue: "x", projectPath: "./src" },
+    "/api/squads": { name: "x", projectPath: "src" },
+    "/api/analyze": { projectPath: "src" },
+    "/api/watches": { project: "src", label: "x" },
+  };
+  for (const [path, value] of Object.entries({ ...routes })) {
+    const { status, text } = await json("POST", path, value);
+    expect({ path, status }).toEqual({ path, status: expect.toSatisfy((code: number) => code === 400 || code === 404) });
+    expect(text).not.toContain(process.cwd());
+  }
+  const { status, text } = await json("POST", "/api/runs", { issue: "x", projectPath: process.cwd(), with: ["src"] });
+  expect({ status, text }).toMatchObject({ status: 400, text: expect.stringContaining("neither a squad") });
+});
+
 test("a content type that a route does not take is 415", async () => {
   const { text: openapi } = await send("GET", "/api/openapi.json");
   // Uploaded files may have any type.
