@@ -18,7 +18,6 @@ export function ago(iso: string, now: number): string {
   const days = daysBetween(time, today);
   const clock = time.toTimeString().slice(0, 5);
   if (days <= 0) return when(iso, today);
-  if (days === 1) return `yesterday, ${clock}`;
   if (days < 7) return `${time.toDateString().slice(0, 3)}, ${clock}`;
   return `${dayOf(time)}${time.getFullYear() === today.getFullYear() ? "" : ` ${time.getFullYear()}`}`;
 }
