@@ -84,6 +84,7 @@ test("a page that was deleted comes back by Undo, and words that were typed are 
   // Deleted from elsewhere, it is not asked for again: the console would show an error.
   await daemon.json("DELETE", "/api/wiki/pages/general/tea");
   await page.getByText("This page is not there.").waitFor();
+  await page.getByText("Oolong.").waitFor({ state: "detached" });
   expect(complaints).toEqual([]);
 });
 
