@@ -268,6 +268,8 @@ test("a conversation has its own mode and model, a title, and can be deleted aft
   await talks.getByRole("link", { name: "unread" }).waitFor();
   await talks.getByRole("link", { name: "unread" }).click();
   await until("it to be read", async () => (await talks.getByRole("link", { name: "unread" }).count()) === 0);
+  const other = await openWindow(await browser(), daemon, { path: "/chat/gone" });
+  await other.page.getByText("to be deleted", { exact: true }).waitFor();
   await page.goto(`${daemon.url}/chat/gone`);
   await page.locator('summary[aria-label^="More about"]').click();
   await page.getByRole("button", { name: "Delete" }).click();
@@ -277,6 +279,7 @@ test("a conversation has its own mode and model, a title, and can be deleted aft
   await question.getByRole("button", { name: "Delete" }).click();
   await talks.getByRole("link", { name: "repeat: to be deleted" }).waitFor({ state: "detached" });
   expect((await daemon.fetch("/api/conversations/gone")).status).toBe(404);
+  await other.page.getByText("to be deleted", { exact: true }).waitFor({ state: "detached" });
   expect(complaints).toEqual([]);
 });
 

@@ -68,7 +68,7 @@ test("the wiki's tree keeps every name on one line however long it is, with the 
 test("a page that was deleted comes back by Undo, and words that were typed are there again after one left", async () => {
   const daemon = await webDaemon();
   await daemon.json("PUT", "/api/wiki/pages/general/tea", { content: "# Tea\n\nOolong.\n" });
-  const { page } = await openWindow(await browser(), daemon, { path: "/wiki/general/tea" });
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: "/wiki/general/tea" });
   await page.getByRole("button", { name: "Edit" }).click();
   await page.getByLabel("Content").fill("# Tea\n\nHalf a thought");
   await page.getByRole("link", { name: "Usage", exact: true }).click();
@@ -81,6 +81,11 @@ test("a page that was deleted comes back by Undo, and words that were typed are 
   await page.getByText("“Tea” is deleted.").waitFor();
   await page.getByRole("button", { name: "Undo" }).click();
   await page.locator(".markdown").getByText("Oolong.").waitFor();
+  // Deleted from elsewhere, it is not asked for again: the console would show an error.
+  await daemon.json("DELETE", "/api/wiki/pages/general/tea");
+  await page.getByText("This page is not there.").waitFor();
+  await page.getByText("Oolong.").waitFor({ state: "detached" });
+  expect(complaints).toEqual([]);
 });
 
 test("what agents changed since one last looked is listed with who did it and where, and can be kept or reverted", async () => {

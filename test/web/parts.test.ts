@@ -7,6 +7,7 @@ import { readDiff } from "../../web/src/diff/diff.ts";
 import { sideBySide } from "../../web/src/diff/rows.ts";
 import { byAge } from "../../web/src/lib/age-groups.ts";
 import { languageOf } from "../../web/src/lib/code-tokens.ts";
+import { ago } from "../../web/src/lib/format.ts";
 import { isNotified } from "../../web/src/lib/notifications.ts";
 import { colourCode } from "../../web/src/lib/render-markdown.ts";
 import { proofOf } from "../../web/src/runs/proof.ts";
@@ -42,6 +43,44 @@ test("a run's steps stand by phase, then by stream from the first on, and those 
     ...["Stream 1: Part 1", "implement/stream-1/draft: draft", "Stream 2: Part 2", "implement/stream-2/draft: draft"],
     ...["the run itself", "run/base: base"],
   ]);
+});
+
+test("a step is named without what its row shows already, and with short hashes", () => {
+  const step = (key: string, kind: string) => ({ key, kind, phase: "implement", stream: 1, agent: null }) as unknown as RunStep;
+  expect(stepWords(step("run/baseline", "checks"))).toBe("baseline");
+  expect(stepWords(step("implement/stream-1/checks/08ba51a0df2f", "checks"))).toBe("08ba51a");
+});
+
+test("a difference says what became of a file as a whole, and reads the names as git quotes them", () => {
+  const files = readDiff(
+    [
+      'diff --git "a/caf\\303\\251 \\"x\\".js" "b/caf\\303\\251 \\"x\\".js"\nnew file mode 100644\n--- /dev/null\n+++ "b/x"\n@@ -0,0 +1 @@\n+1',
+      "diff --git a/a b/c b/a b/c\ndeleted file mode 100644\n--- a/a b/c\n+++ /dev/null\n@@ -1 +0,0 @@\n-1",
+      "diff --git a/old.js b/new name.js\nsimilarity index 100%\nrename from old.js\nrename to new name.js",
+      "diff --git a/x.png b/x.png\nindex 1..2 100644\nBinary files a/x.png and b/x.png differ",
+      "",
+    ].join("\n"),
+  );
+  expect(files.map(({ path, change, lines }) => [path, change, lines.map(({ text }) => text)])).toEqual([
+    ['café "x".js', "new", ["1"]],
+    ["a b/c", "deleted", ["1"]],
+    ["new name.js", "renamed from old.js", []],
+    ["x.png", undefined, ["This file is not text."]],
+  ]);
+});
+
+test.each([
+  [20_000, "just now"],
+  [150_000, "2 min ago"],
+  [5 * 3_600_000, "09:30"],
+  [20 * 3_600_000, "Wed, 18:30"],
+  [3 * 86_400_000, "Mon, 14:30"],
+  [20 * 86_400_000, "Oct 30"],
+  [400 * 86_400_000, "Oct 15 2025"],
+  [-3_600_000, "15:30"],
+])("what was %i ms ago is said as one would say it", (age, words) => {
+  const now = new Date(2026, 10, 19, 14, 30).getTime();
+  expect(ago(new Date(now - age).toISOString(), now)).toBe(words);
 });
 
 test("the timeline of a run that failed early stands in the order of its work: what never began comes after what failed", () => {

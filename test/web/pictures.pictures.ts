@@ -63,6 +63,8 @@ test("every view, in both themes and four widths", async () => {
   for (const theme of ["light", "dark"] as const)
     for (const width of widths) {
       const { page } = await openWindow(await browser(), seeded.daemon, { theme, width, touch: width < 1_000 });
+      // Nothing is pictured halfway through a movement.
+      await page.emulateMedia({ reducedMotion: "reduce" });
       const keep = async (name: string) =>
         expect(await page.screenshot({ path: join(folder, `${name}-${theme}-${width}.png`) })).toBeTruthy();
       for (const [name, path] of Object.entries(views).filter(isWanted)) {
@@ -86,7 +88,9 @@ async function open(page: Page, name: string, url: string): Promise<void> {
   if (name === "chat") await page.getByRole("heading", { name: "What I found" }).first().waitFor();
   if (name === "map") await page.locator(".map a").first().waitFor();
   if (name === "page") await page.getByRole("heading", { name: "Style" }).waitFor();
-  if (name === "task") await page.locator(".line.added").first().waitFor();
+  if (name === "task") await page.locator(".activity").first().waitFor();
+  if (name === "squad") await page.getByText("tokens today").first().waitFor();
+  if (name === "skills") await page.getByText("One line a change.").waitFor();
   if (name === "squads") await page.locator(".card .work").first().waitFor();
   if (name === "run") await page.getByRole("listitem").first().waitFor();
   if (name === "tasks" || name === "runs") await page.locator(".list-row").first().waitFor();

@@ -313,8 +313,18 @@ test("the map of a wiki has a spot for every linked page and for those nobody wr
   expect(new Set(large.spots.map(({ x, y }) => `${x} ${y}`)).size).toBe(2_800);
 });
 
+test("on a phone the links of the map lead down, with three pages side by side in its width", () => {
+  const page = (name: string, links: string[]) => ({ path: `pages/${name}.md`, title: name, links });
+  const map = drawMap([page("a", ["pages/d.md"]), page("b", ["pages/d.md"]), page("c", ["pages/d.md"]), page("d", [])], true);
+  expect(map.width).toBeLessThan(390 - 16);
+  expect(new Set(map.spots.slice(0, 3).map(({ y }) => y)).size).toBe(1);
+  expect(map.spots[3]!.y).toBeGreaterThan(map.spots[0]!.y + map.spot.height);
+  expect(map.lines.length).toBe(3);
+});
+
 test.each([
   [5_200, ["0", "2 s", "4 s"]],
+  [2_200, ["0", "500 ms", "1 s", "1.5 s", "2 s"]],
   [9_000, ["0", "2 s", "4 s", "6 s", "8 s"]],
   [400, ["0", "100 ms", "200 ms", "300 ms", "400 ms"]],
   [200 * 60_000, ["0", "1 h", "2 h", "3 h"]],

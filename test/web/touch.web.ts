@@ -12,7 +12,7 @@ const tooSmall = (page: Page) =>
     return [...all].flatMap((each) => {
       const { width, height } = each.getBoundingClientRect();
       const isSeen = width > 1 && height > 1 && each.checkVisibility() && !each.classList.contains("skip");
-      const isInSentence = each.matches("a") && each.closest("p, dd, td, .meta, .markdown") !== null;
+      const isInSentence = each.matches("a") && each.closest("p, td, .markdown") !== null;
       if (!isSeen || isInSentence || (height > 43.5 && width > 43.5)) return [];
       return [each.tagName + " " + (each.getAttribute("aria-label") ?? each.textContent).trim().slice(0, 40) + " " + Math.round(width) + "x" + Math.round(height)];
     });

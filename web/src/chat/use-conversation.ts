@@ -70,6 +70,11 @@ export function useConversation(name: string) {
       if (event.type === "message.finished" && event.data.conversation === name) seen();
     },
   );
+  io.on(["conversation.deleted"], ({ data }) => {
+    if (data.name !== name) return;
+    state.value = createConversation(name);
+    next.value = undefined;
+  });
   const seen = () => {
     // If this fails, the messages count as unread until the conversation is opened again.
     if (document.visibilityState === "visible") void post(`${at("conversations", name)}/seen`).catch(() => undefined);

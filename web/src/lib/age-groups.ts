@@ -1,3 +1,5 @@
+import { daysBetween } from "./format.ts";
+
 /** A line of a grouped list: a group's heading or an item. */
 export type Grouped<T> = { head: string; many: number; item?: undefined } | { head?: undefined; many?: undefined; item: T };
 
@@ -23,12 +25,8 @@ export function byAge<T extends Dated>(items: readonly T[], now = new Date()): G
   );
 }
 
-const DAY_MS = 86_400_000;
-
 function ageOf(time: Date, now: Date): string {
-  const midnight = (at: Date) => new Date(at.getFullYear(), at.getMonth(), at.getDate()).getTime();
-  // Days of 23 or 25 hours are rounded to whole ones.
-  const days = Math.round((midnight(now) - midnight(time)) / DAY_MS);
+  const days = daysBetween(time, now);
   if (days <= 0) return "Today";
   if (days === 1) return "Yesterday";
   if (days < 7) return "Last 7 days";

@@ -6,8 +6,35 @@ export function when(iso: string | null, now = new Date()): string {
   const time = new Date(iso);
   const clock = time.toTimeString().slice(0, 5);
   if (time.toDateString() === now.toDateString()) return clock;
+  return `${dayOf(time)}, ${clock}`;
+}
+
+/** Formats a past time for a list: minutes ago, then the time, and the day of what is older. */
+export function ago(iso: string, now: number): string {
+  const age = now - Date.parse(iso);
+  if (age >= 0 && age < 60_000) return "just now";
+  if (age >= 0 && age < 3_600_000) return `${Math.floor(age / 60_000)} min ago`;
+  const [time, today] = [new Date(iso), new Date(now)];
+  const days = daysBetween(time, today);
+  const clock = time.toTimeString().slice(0, 5);
+  if (days <= 0) return when(iso, today);
+  if (days < 7) return `${time.toDateString().slice(0, 3)}, ${clock}`;
+  return `${dayOf(time)}${time.getFullYear() === today.getFullYear() ? "" : ` ${time.getFullYear()}`}`;
+}
+
+/** Formats a day as "Nov 3". */
+export function dayOf(time: Date): string {
   const [, month, day] = time.toDateString().split(" ");
-  return `${month} ${Number(day)}, ${clock}`;
+  return `${month} ${Number(day)}`;
+}
+
+/** Formats a day of the calendar, such as "2026-11-03", as "Nov 3". Other names stay as they are. */
+export const dayName = (name: string): string => (/^\d{4}-\d\d-\d\d$/.test(name) ? dayOf(new Date(`${name}T12:00`)) : name);
+
+/** The number of calendar days between two times. Days of 23 or 25 hours are rounded to whole ones. */
+export function daysBetween(from: Date, to: Date): number {
+  const midnight = (at: Date) => new Date(at.getFullYear(), at.getMonth(), at.getDate()).getTime();
+  return Math.round((midnight(to) - midnight(from)) / 86_400_000);
 }
 
 export function duration(ms: number): string {

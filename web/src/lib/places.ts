@@ -57,11 +57,17 @@ export async function foundPlaces(words: string, talk: string): Promise<Place[]>
     list<MessageHit>(`/api/conversations/search?limit=8&q=${q}`),
     list<{ path: string }>(`${at("conversations", talk)}/files?limit=8&q=${q}`),
   ]);
+  // What a report quotes stands between marks, which are for the model.
+  const plain = (snippet: string) => snippet.replace(/--- (?:data|end) [\da-f]{12}/g, "").replace(/\s+/g, " ");
   const short = (path: string) => path.replace(/^pages\//, "").replace(/\.md$/, "");
   return [
     ...talks.map(talkPlace),
     ...pages.map(({ path, title }) => ({ kind: "page", words: title, to: `/wiki/${short(path)}` })),
-    ...messages.map(({ id, conversation, snippet }) => ({ kind: "message", words: snippet, to: `/chat/${conversation}#${id}` })),
+    ...messages.map(({ id, conversation, snippet }) => ({
+      kind: "message",
+      words: plain(snippet),
+      to: `/chat/${conversation}#${id}`,
+    })),
     ...files.map(({ path }) => ({ kind: "file", words: path, to: `/chat/${talk}?mention=${encodeURIComponent(path)}` })),
   ];
 }

@@ -22,12 +22,15 @@ export function useLoaded<T>(
     of,
     again = () => undefined,
     ready = () => true,
+    goneOn,
   }: {
     on?: readonly EventType[];
     of?: (data: unknown) => boolean;
     again?: () => unknown;
     /** Nothing is loaded before this returns true. */
     ready?: () => boolean;
+    /** The event that says that this was deleted. It is not requested again then, which browsers would report as an error. */
+    goneOn?: EventType;
   } = {},
 ): Loaded<T> {
   const io = useIo();
@@ -61,6 +64,14 @@ export function useLoaded<T>(
     }, 120);
   };
   if (on.length > 0) io.on(on, (event) => (of === undefined || of(event.data)) && soon());
+  if (goneOn !== undefined)
+    io.on([goneOn], (event) => {
+      if (of !== undefined && !of(event.data)) return;
+      clearTimeout(timer);
+      timer = undefined;
+      answered = ++asked;
+      isGone.value = true;
+    });
   io.onReturn(soon);
   watch(again, (now, before) => {
     if (now === before) return;

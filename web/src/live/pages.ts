@@ -16,6 +16,8 @@ export function usePages<T>(address: () => string, keyOf: (item: T) => string, {
   const io = useIo();
   const items = shallowRef<T[]>();
   const error = ref<string>();
+  /** Whether the list is loaded to its end. */
+  const isWhole = ref(false);
   let next: string | undefined;
   let asked = 0;
   let fetching = false;
@@ -36,6 +38,7 @@ export function usePages<T>(address: () => string, keyOf: (item: T) => string, {
       const fresh = new Set(first.items.map(keyOf));
       const older = first.next === undefined ? [] : (items.value ?? []).filter((item) => !fresh.has(keyOf(item)));
       if (older.length === 0) next = first.next;
+      isWhole.value = next === undefined;
       items.value = [...first.items, ...older];
       error.value = undefined;
     } catch (thrown) {
@@ -55,6 +58,7 @@ export function usePages<T>(address: () => string, keyOf: (item: T) => string, {
   return {
     items,
     error,
+    isWhole,
     /** Starts again, for example after the filter has changed. */
     reset(): void {
       items.value = undefined;
@@ -69,6 +73,7 @@ export function usePages<T>(address: () => string, keyOf: (item: T) => string, {
         const answer = await page(next);
         if (mine !== asked) return;
         next = answer.next;
+        isWhole.value = next === undefined;
         items.value = [...(items.value ?? []), ...answer.items];
       } catch (thrown) {
         error.value = messageOf(thrown);

@@ -1,4 +1,4 @@
-import { computed, type InjectionKey, inject, ref } from "vue";
+import { computed, type InjectionKey, inject, onScopeDispose, ref } from "vue";
 import type { Approval } from "../../../src/protocol/approvals.ts";
 import type { ConversationInfo } from "../../../src/protocol/conversations.ts";
 import type { Planning } from "../../../src/protocol/plans.ts";
@@ -59,6 +59,12 @@ export function createShared() {
   const aside = ref(new Set<string>());
   const readAside = () => new Set((localStorage.getItem(ASIDE) ?? "").split(" "));
 
+  const now = ref(Date.now());
+  const clock = setInterval(() => {
+    now.value = Date.now();
+  }, 20_000);
+  onScopeDispose(() => clearInterval(clock));
+
   const waiting = computed(() => (approvals.data.value?.items ?? []).filter(({ id }) => !decided.value.has(id)));
   const asking = computed(() => (plans.data.value?.items ?? []).filter(({ status }) => status === "asking"));
   const failed = computed(() => {
@@ -75,6 +81,8 @@ export function createShared() {
   });
 
   return {
+    /** The time, which moves every 20 seconds: precise enough for how long ago something was. */
+    now,
     /** Typed text that may contain secrets. It is kept in memory only, while the page is open. */
     typed: new Map<string, string>(),
     conversations: computed(() => conversations.data.value?.items ?? []),

@@ -86,6 +86,9 @@ export function marksOf(spanMs: number, most = 5): { left: number; words: string
   const count = Math.floor(span / step) + 1;
   return Array.from({ length: count }, (_, index) => ({
     left: ((index * step) / span) * 100,
-    words: index === 0 ? "0" : duration(index * step),
+    words: index === 0 ? "0" : wordsOf(index * step, step),
   }));
 }
+
+/** Marks that are less than a second apart show tenths, so that no two read the same. */
+const wordsOf = (ms: number, step: number) => (step < SECOND && ms >= SECOND ? `${ms / SECOND} s` : duration(ms));

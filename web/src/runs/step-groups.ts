@@ -64,8 +64,18 @@ function aroundStreams(steps: readonly RunStep[]): { before: RunStep[]; after: R
   return { before: steps.slice(0, until), after: steps.slice(until).filter(({ stream }) => stream === null) };
 }
 
-/** A step's key without the parts shown elsewhere: its phase, its stream and its agent. */
-export function stepWords({ key, phase, stream, agent }: Pick<RunStep, "key" | "phase" | "stream" | "agent">): string {
-  const parts = key.split("/").filter((part) => part !== phase && part !== `stream-${stream}`);
-  return parts.map((part) => (agent !== null && part.endsWith(`:${agent}`) ? part.slice(0, -agent.length - 1) : part)).join(" ");
+/** A step's key without the parts shown elsewhere: its phase, its stream, its kind and its agent. Hashes are shortened. */
+export function stepWords({
+  key,
+  phase,
+  stream,
+  kind,
+  agent,
+}: Pick<RunStep, "key" | "phase" | "stream" | "kind" | "agent">): string {
+  const shown = new Set([OF_RUN, phase, `stream-${stream}`, kind]);
+  const parts = key.split("/").filter((part) => !shown.has(part));
+  return parts
+    .map((part) => (/^[\da-f]{12,}$/.test(part) ? part.slice(0, 7) : part))
+    .map((part) => (agent !== null && part.endsWith(`:${agent}`) ? part.slice(0, -agent.length - 1) : part))
+    .join(" ");
 }
