@@ -22,7 +22,7 @@ test("Tasks of weeks show twenty rows in a small window while something waits, a
   await ended(daemon, (await delegate(daemon, "greeter", { task: "Say goodbye in a new language" })).id);
   const db = new DatabaseSync(join(daemon.home, "io.db"));
   db.exec("PRAGMA busy_timeout = 5000");
-  const tasks = Array.from({ length: 40 }, (_, at) => [`Say goodbye in language number ${at + 1}`, at] as const);
+  const tasks = Array.from({ length: 240 }, (_, at) => [`Say goodbye in language number ${at + 1}`, at] as const);
   earlier(db, "agent_tasks", "description", tasks);
   db.close();
   await daemon.json("POST", "/api/messages", { text: AFRESH, source: "web" });
@@ -42,6 +42,9 @@ test("Tasks of weeks show twenty rows in a small window while something waits, a
     // One scroll bar: the list scrolls, and the view does not.
     expect(await page.getByRole("main").evaluate((main) => main.scrollHeight - main.clientHeight)).toBeLessThanOrEqual(1);
     heights.push((await page.getByLabel("State").boundingBox())?.height ?? 0);
+    // Also what is pages further down is found.
+    await page.getByRole("searchbox", { name: "Find a task" }).fill("number 240");
+    await list.getByRole("link", { name: "Say goodbye in language number 240" }).waitFor();
   }
   expect(heights[0]).toBeLessThan(44);
   expect(heights[1]).toBeGreaterThanOrEqual(44);
