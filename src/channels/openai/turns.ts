@@ -73,13 +73,6 @@ export function createTurns(deps: TurnsDeps) {
     return message.status === "done" && isFresh && !requests.isAnswered(message.id) ? message : undefined;
   }
 
-  function byKey(key: string, prompt: string): Message | undefined {
-    const earlier = messages.findByKey(key);
-    if (earlier && earlier.text !== prompt)
-      throw new OpenAiError(409, "This Idempotency-Key was used for another request.", "idempotency_key_reused");
-    return earlier;
-  }
-
   function conversationFor(
     { previous, history }: Wanted,
     { conversation, chat }: Hints,
@@ -105,7 +98,7 @@ export function createTurns(deps: TurnsDeps) {
     async begin(wanted: Wanted, hints: Hints): Promise<Message> {
       const { prompt, pictures, history, system, model, previous, background, metadata } = wanted;
       const key = hints.idempotencyKey === undefined ? undefined : `openai:${hints.idempotencyKey}`;
-      const earlier = key === undefined ? undefined : byKey(key, prompt);
+      const earlier = key === undefined ? undefined : byKey(messages, key, prompt);
       if (earlier) return earlier;
       const { before, said } = await digestsOf(history, prompt);
       const fingerprint = sha256([model, hints, previous ?? null, system, said, pictures.map(pictureId)]);
@@ -179,6 +172,14 @@ export function createTurns(deps: TurnsDeps) {
   };
 }
 export type Turns = ReturnType<typeof createTurns>;
+
+/** The message of an earlier request with the same key. */
+function byKey(messages: Pick<Messages, "findByKey">, key: string, prompt: string): Message | undefined {
+  const earlier = messages.findByKey(key);
+  if (earlier && earlier.text !== prompt)
+    throw new OpenAiError(409, "This Idempotency-Key was used for another request.", "idempotency_key_reused");
+  return earlier;
+}
 
 /** The conversation that has exactly this history, and nothing after it. */
 function knownBy({ messages, requests }: TurnsDeps, history: readonly Said[], before: string): string | undefined {
