@@ -92,3 +92,12 @@ test("a conversation's own folder in the data folder is read unasked, and its ne
   expect(reads("cat ../../token", own, own)).toBe(false);
   expect(reads("rg x", home, home)).toBe(false);
 });
+
+test("of a folder with very many files no glob is expanded: a person is asked", () => {
+  const crowd = join(project, "crowd");
+  mkdirSync(crowd);
+  for (let index = 0; index < 600; index += 1) writeFileSync(join(crowd, `f${index}`), "");
+  expect(reads("cat f59*", crowd)).toBe(true);
+  expect(reads("cat f*", crowd)).toBe(false);
+  expect(reads(`cat ${"f1* ".repeat(6)}`, crowd)).toBe(false);
+});

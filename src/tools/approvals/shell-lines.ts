@@ -13,18 +13,24 @@ export interface ShellLine {
   spellings: readonly (readonly string[])[];
   /** Everything that may be a command in it, however a shell reads it; empty if the commands are known. */
   suspected: readonly string[];
+  /** Whether it was read to its end. */
+  isWhole: boolean;
 }
 
+/** How many words and commands are read. */
+const MAX_READ = 5_000;
 const MAX_SUSPECTED = 2_000;
 const MAX_SUSPECTED_LENGTH = 2_000;
 
 export function readShellLine(command: string): ShellLine {
   const whole = trimmed(command);
   const plain = readPlainLine(command);
+  const budget = { left: MAX_READ };
   const spellings = plain
     ? plain.map(({ text, words }) => [text, words.join(" ")])
-    : commandsIn(readShell(whole)).flatMap((each) => (each.words.length === 0 ? [] : [spellingsOf(each)]));
-  return { whole, plain: plain?.length ? plain : undefined, spellings, suspected: plain ? [] : suspectedIn(whole) };
+    : commandsIn(readShell(whole, budget)).flatMap((each) => (each.words.length === 0 ? [] : [spellingsOf(each)]));
+  const isWhole = budget.left >= 0;
+  return { whole, plain: plain?.length ? plain : undefined, spellings, suspected: plain ? [] : suspectedIn(whole), isWhole };
 }
 
 /** Removes what the shell itself treats as blank at the ends. */
