@@ -17,7 +17,10 @@ import { explainIssues } from "../src/lib/validation.ts";
 import { visible } from "../src/lib/visible.ts";
 import { createSandbox } from "../src/process/sandbox.ts";
 import { findDestructiveCommand } from "../src/shell/destructive-commands.ts";
+import { readPlainLine } from "../src/shell/plain-line.ts";
+import { readsAlone } from "../src/shell/reads-alone.ts";
 import { installSkills } from "../src/skills/install.ts";
+import { readShellLine } from "../src/tools/approvals/shell-lines.ts";
 import { createShow } from "../src/tools/approvals/show.ts";
 import { fileOps } from "../src/tools/file-ops.ts";
 import { createPathGuard } from "../src/tools/guard.ts";
@@ -37,7 +40,7 @@ export interface Item {
 
 /** Inputs whose cost depends on their entries, alternatives, levels or invisible characters rather than on their length. */
 export function inputs(folder: string): Item[] {
-  return [...documents(), ...unseen(), ...braces(folder), ...paths(folder), ...repositories(folder), ...errors()];
+  return [...documents(), ...unseen(), ...lines(), ...braces(folder), ...paths(folder), ...repositories(folder), ...errors()];
 }
 
 /** An error that is logged with a stack through the largest files of the bundle. */
@@ -75,6 +78,14 @@ function documents(): Item[] {
       work: () => explainArguments("file_ops", shape.safeParse(keys(9_999)).error!, shape, keys(9_999)),
     },
   ];
+}
+
+/** Lines of the length that a command may have. */
+function lines(): Item[] {
+  return ["a;", "`a ", "f(){ ", "$(", "sh -c '"].map((part) => ({
+    what: `a command of 100,000 characters of ${part}`,
+    work: () => readShellLine(part.repeat(Math.floor(100_000 / part.length))),
+  }));
 }
 
 function unseen(): Item[] {
@@ -138,6 +149,11 @@ function paths(folder: string): Item[] {
       work: () => call({ operation: "list", path: crowd }),
     },
     { what: "a command in a folder of 150,000 files", before: fill, work: () => sandbox.wrap(["true"], crowd) },
+    {
+      what: "a command with 400 globs in a folder of 150,000 files",
+      before: fill,
+      work: () => readsAlone(readPlainLine(`cat ${"z* ".repeat(400)}`), { cwd: crowd, home, border: crowd, ioHome: home }),
+    },
     { what: "a list of 150,000 files, with subfolders", work: () => call({ operation: "list", path: folder, recursive: true }) },
   ];
 }

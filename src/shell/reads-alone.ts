@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { opendirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { privatePlacesAndTargets } from "../home/private-places.ts";
 import { realOf } from "../lib/real-path.ts";
@@ -38,7 +38,9 @@ const READERS_BUT_FOR: Readonly<Record<string, RegExp>> = {
 /** Programs that read the current folder if no other is named. */
 const READS_FOLDER = wordSet("grep egrep fgrep rg");
 const MOST_WORDS = 500;
-const MOST_NAMES = 5_000;
+/** How many names are read and how many of them examined to expand the globs of a line. */
+const MOST_READ = 20_000;
+const MOST_NAMES = 500;
 
 export interface Whereabouts {
   /** The folder in which the command runs. */
@@ -69,10 +71,11 @@ export function readsAlone(
     if ([place, real].some((each) => secrets.some((secret) => touches(each, secret)))) return false;
     return isOwn(real) || ![place, real].some((each) => touches(each, ioHome));
   };
+  const budget = { read: MOST_READ, names: MOST_NAMES };
   return commands.every(({ words, globs }) => {
     if (!isReader(words)) return false;
     const [program = "", ...args] = words;
-    const places = args.flatMap((word) => (globs.includes(word) ? namesFor(word, where) : spellingsOf(word, where)));
+    const places = args.flatMap((word) => (globs.includes(word) ? namesFor(word, where, budget) : spellingsOf(word, where)));
     if (places.includes(undefined)) return false;
     const named = places.filter((place) => place !== undefined);
     // To compare two folders it follows the links in them.
@@ -88,15 +91,26 @@ function spellingsOf(word: string, { cwd, home }: Whereabouts): string[] {
 }
 
 /** The files that a glob may match; undefined if that is not known. */
-function namesFor(word: string, { cwd, home }: Whereabouts): (string | undefined)[] {
+function namesFor(word: string, { cwd, home }: Whereabouts, budget: { read: number; names: number }): (string | undefined)[] {
   const [literal = ""] = word.split(/[*?[]/, 1);
   if (word.slice(literal.length).includes("/")) return [undefined];
   const start = literal.replace(/^~(?=\/)/, home);
   const folder = resolve(cwd, start.endsWith("/") ? start : dirname(start));
   const begin = literal.slice(literal.lastIndexOf("/") + 1);
   try {
-    const names = readdirSync(folder).filter((name) => name.startsWith(begin));
-    return names.length > MOST_NAMES ? [undefined] : names.map((name) => resolve(folder, name));
+    const found: string[] = [];
+    const listing = opendirSync(folder, { bufferSize: 256 });
+    try {
+      for (let entry = listing.readSync(); entry !== null; entry = listing.readSync()) {
+        budget.read -= 1;
+        if (entry.name.startsWith(begin)) found.push(resolve(folder, entry.name));
+        if (budget.read < 0 || found.length > budget.names) return [undefined];
+      }
+    } finally {
+      listing.closeSync();
+    }
+    budget.names -= found.length;
+    return found;
   } catch {
     // If the folder cannot be listed, the shell leaves the glob as it is.
     return [resolve(folder, begin)];

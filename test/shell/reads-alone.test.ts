@@ -107,3 +107,12 @@ test.each([
     places.map((place) => (place.startsWith("/") ? place : join(home, place))).sort(),
   );
 });
+
+test("of a folder with very many files no glob is expanded: a person is asked", () => {
+  const crowd = join(project, "crowd");
+  mkdirSync(crowd);
+  for (let index = 0; index < 600; index += 1) writeFileSync(join(crowd, `f${index}`), "");
+  expect(reads("cat f59*", crowd)).toBe(true);
+  expect(reads("cat f*", crowd)).toBe(false);
+  expect(reads(`cat ${"f1* ".repeat(6)}`, crowd)).toBe(false);
+});

@@ -366,3 +366,10 @@ test("io doctor warns of rules that never count, each with its place and the rea
     ["warning", expect.stringMatching(/^approvalRules\.3 .*"git push" may start other programs/)],
   ]);
 });
+
+test("a line that is too long to be read to its end is asked about where a rule denies or asks", () => {
+  const long = `${"a;".repeat(6_000)} (git push)`;
+  expect(judged(long, [rule("git push*", "deny")])).toBe("deny");
+  expect(judged(long, [rule("git push*", "ask")])).toBe("ask");
+  expect(judged(long, [rule("git *", "allow")])).toBeUndefined();
+});

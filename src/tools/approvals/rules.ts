@@ -69,15 +69,15 @@ function fitsPlainly({ match, then }: ApprovalRule, { names, also, spelled }: Su
 
 /**
  * A line is allowed if it is plain and every command in it is allowed, by one rule or several, or if a rule spells out the
- * whole line. To deny it or ask about it, a single command is enough.
+ * whole line. To deny it or ask about it, a single command is enough, or that the line is too long to be read to its end.
  */
-function judgeLine({ whole, plain, spellings, suspected }: ShellLine): (rule: ApprovalRule) => Fit {
+function judgeLine({ whole, plain, spellings, suspected, isWhole }: ShellLine): (rule: ApprovalRule) => Fit {
   const open = new Map(spellings.entries());
   return ({ match, then }) => {
     if (then !== "allow") {
       const isNamed = open.size === spellings.length && fits(match, whole);
       if (isNamed || [...open.values()].some((each) => each.some((text) => fits(match, text)))) return "certain";
-      return suspected.some((text) => fits(match, text)) ? "suspected" : undefined;
+      return !isWhole || suspected.some((text) => fits(match, text)) ? "suspected" : undefined;
     }
     // "*" allows everything; any other star stands for arguments, never for further commands.
     if (match === "*" || (isExact(match) && fits(match, whole))) return "certain";

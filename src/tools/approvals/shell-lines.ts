@@ -15,20 +15,29 @@ export interface ShellLine {
   targets: readonly string[];
   /** Everything that may be a command in it, however a shell reads it; empty if the commands are known. */
   suspected: readonly string[];
+  /** Whether it was read to its end. */
+  isWhole: boolean;
 }
 
+/** How many words and commands are read. */
+const MAX_READ = 5_000;
 const MAX_SUSPECTED = 2_000;
 const MAX_SUSPECTED_LENGTH = 2_000;
 
 export function readShellLine(command: string): ShellLine {
   const whole = trimmed(command);
   const plain = readPlainLine(command);
-  const commands = plain ? [] : commandsIn(readShell(whole));
+  const budget = { left: MAX_READ };
+  const commands = plain ? [] : commandsIn(readShell(whole, budget));
   const spellings = plain
     ? plain.map(({ text, words }) => [text, words.join(" ")])
     : commands.flatMap((each) => (each.words.length === 0 ? [] : [spellingsOf(each)]));
-  const targets = commands.flatMap(({ redirects }) => redirects.map(({ target }) => target.text));
-  return { whole, plain: plain?.length ? plain : undefined, spellings, targets, suspected: plain ? [] : suspectedIn(whole) };
+  return {
+    ...{ whole, plain: plain?.length ? plain : undefined, spellings },
+    targets: commands.flatMap(({ redirects }) => redirects.map(({ target }) => target.text)),
+    suspected: plain ? [] : suspectedIn(whole),
+    isWhole: budget.left >= 0,
+  };
 }
 
 /** Removes what the shell itself treats as blank at the ends. */
