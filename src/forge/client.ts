@@ -68,6 +68,24 @@ const KEPT_CHARACTERS = 20_000_000;
 const LOG_TAIL = 64_000;
 const LONGEST_LOG = 50_000_000;
 
+/** The latest answers with their ETags; the oldest ones are forgotten if there are too many. */
+function createKeptAnswers() {
+  const kept = new Map<string, { etag: string; answer: Answer }>();
+  return {
+    get: (address: string) => kept.get(address),
+    keep(address: string, etag: string, answer: Answer): void {
+      kept.delete(address);
+      kept.set(address, { etag, answer });
+      let characters = [...kept.values()].reduce((sum, each) => sum + each.answer.text.length, 0);
+      for (const [oldest, { answer: known }] of kept) {
+        if (kept.size <= KEPT_ANSWERS && characters <= KEPT_CHARACTERS) return;
+        characters -= known.text.length;
+        kept.delete(oldest);
+      }
+    },
+  };
+}
+
 /**
  * Sends requests to one forge, with ETags, rate limits and redirects of renamed repositories. Only the API's host gets the
  * token.
@@ -75,7 +93,7 @@ const LONGEST_LOG = 50_000_000;
 function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, signal }: ForgeClientDeps) {
   const base = new URL(apiUrl);
   const below = base.href.endsWith("/") ? base.href.slice(0, -1) : base.href;
-  const kept = new Map<string, { etag: string; answer: Answer }>();
+  const kept = createKeptAnswers();
 
   const addressOf = (path: string, query: Query = {}) => {
     const url = new URL(`${below}${path}`);
@@ -83,18 +101,6 @@ function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, sig
     return url;
   };
   const isOurs = (url: URL) => url.origin === base.origin;
-
-  /** Keeps an answer for its ETag, and forgets the oldest ones if there are too many. */
-  function keep(address: string, etag: string, answer: Answer): void {
-    kept.delete(address);
-    kept.set(address, { etag, answer });
-    let characters = [...kept.values()].reduce((sum, each) => sum + each.answer.text.length, 0);
-    for (const [oldest, { answer: known }] of kept) {
-      if (kept.size <= KEPT_ANSWERS && characters <= KEPT_CHARACTERS) return;
-      characters -= known.text.length;
-      kept.delete(oldest);
-    }
-  }
 
   /** Sends one request and follows the redirects of a renamed repository. */
   async function once(method: string, first: URL, body?: unknown): Promise<Answer> {
@@ -130,7 +136,7 @@ function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, sig
       const answer = { status: response.status, headers: response.headers, text: await response.text() };
       const etag = response.headers.get("etag");
       if (method === "GET" && etag !== null && response.status === 200) {
-        keep(url.href, etag, answer);
+        kept.keep(url.href, etag, answer);
       }
       return answer;
     }
