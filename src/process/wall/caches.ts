@@ -98,6 +98,9 @@ const MANIFESTS: Record<string, readonly string[]> = {
 };
 /** Programs that are started under another name. */
 const STARTED_BY: Record<string, RegExp> = { npm: /np[mx]/, rustup: /rust|cargo/, dart: /dart|flutter/, uv: /uvx?/ };
+/** Scripts and task runners, which may start any program. */
+const STARTS_OTHERS =
+  /(?:^|[\s;&|(])(?:\.{0,2}\/\S|(?:ba|da|z)?sh\s+[^\s-]|(?:source|g?make|ninja|just|task|tox|nox|rake|invoke|pre-commit|bazel)\b)/;
 /** How much of a command is searched for programs' names. */
 const MAX_SEARCHED = 20_000;
 
@@ -132,14 +135,16 @@ interface OpenCaches extends CachesDeps, CacheUse {
 }
 
 /**
- * A program's caches are open if they have content, or if the project or the command is about it. Then missing ones are created
- * where it is installed. Each open cache is a mount, which costs every command time.
+ * A program's caches are open if they have content, if the project or the command is about it, or if the command may start
+ * anything. Then missing ones are created where it is installed. Each open cache is a mount, which costs every command time.
  */
 function openCaches({ userHome, env, project, argv, isInstalled, used }: OpenCaches): Grant[] {
   const text = argv.join(" ").slice(0, MAX_SEARCHED);
   const isInProject = (name: string | undefined) =>
     name !== undefined && project !== undefined && existsSync(join(project, name));
+  const startsOthers = STARTS_OTHERS.test((argv.at(-1) ?? "").slice(0, MAX_SEARCHED));
   const isWanted = (program: string) =>
+    startsOthers ||
     program === "sh" ||
     (STARTED_BY[program]?.test(text) ?? text.includes(program)) ||
     MANIFESTS[program]?.some(isInProject) === true;
