@@ -17,7 +17,7 @@ const STOPPING: readonly { call: RegExp; option: string; unless: RegExp }[] = [
   { call: /^cargo(?: \+\S+)? (?:test|t|nextest run)(?= |$)/, option: "--no-fail-fast", unless: / --(?:no-fail-fast|no-run)\b/ },
   { call: /^(?:\S*\/)?mvnw?(?= )/, option: "-fae", unless: / (?:-fae|-ff|-fn|--fail-\S+)\b/ },
   { call: /^(?:\S*\/)?gradlew?(?= )/, option: "--continue", unless: / --(?:no-)?continue\b/ },
-  { call: /^g?make(?= )/, option: "-k", unless: / (?:-[a-zA-Z]*[knS]\w*|--keep-going|--no-keep-going|--stop)(?= |$)/ },
+  { call: /^g?make(?= )/, option: "-k", unless: / (?:-[a-jlmo-zA-RT-Z]*[knS]\w*|--keep-going|--no-keep-going|--stop)(?= |$)/ },
   { call: /^pnpm(?= (?:.* )?(?:-r|--recursive|--filter\S*)(?: |$))/, option: "--no-bail", unless: / --(?:no-)?bail\b/ },
   { call: new RegExp(`^${LAUNCHER}turbo run(?= )`), option: "--continue", unless: / --continue\b/ },
   { call: new RegExp(`^${LAUNCHER}lerna run(?= )`), option: "--no-bail", unless: / --(?:no-)?bail\b/ },
@@ -40,7 +40,12 @@ export function keepingGoing(command: string): string {
 /** Options that end a runner at its first failure. */
 const STOPS =
   / (?:--bail(?! 0| false|=0|=false)|--exitfirst|--maxfail|--fail-fast|--failfast|-failfast|--stop-on-(?:failure|error|defect)|--fail-at-first)(?=[ =]|$)/;
-const STOPS_SHORT = /\bpytest\b.* -x(?= |$)|\bmocha\b.* -b(?= |$)|\bunittest\b.* -f(?= |$)|\bmvnw?\b.* -ff(?= |$)/;
+const STOPS_SHORT: readonly [runner: RegExp, option: RegExp][] = [
+  [/\bpytest\b/, / -x(?= |$)/],
+  [/\bmocha\b/, / -b(?= |$)/],
+  [/\bunittest\b/, / -f(?= |$)/],
+  [/\bmvnw?\b/, / -ff(?= |$)/],
+];
 /** Tools that run a script in each package, up to the first that fails. */
 const STOPS_AT_PACKAGE = new RegExp(
   `^(?:yarn workspaces run|(?:\\S*/)?gradlew?|pnpm (?:.* )?(?:-r|--recursive)|${LAUNCHER}turbo run|${LAUNCHER}lerna run) `,
@@ -110,7 +115,8 @@ function inWords(words: readonly string[], place: Place): Reach {
   const chain = place.depth < MAX_DEPTH ? chainOf(words, place) : undefined;
   const own = chain && inChain(chain, { ...place, depth: place.depth + 1 });
   if (own?.tests || !detectTests(text).isTest) return own ?? NOTHING;
-  if (STOPS.test(` ${text}`) || STOPS_SHORT.test(text) || isSetToStop(text, place))
+  const stops = STOPS_SHORT.some(([runner, option]) => runner.test(text) && option.test(text));
+  if (stops || STOPS.test(` ${text}`) || isSetToStop(text, place))
     return { tests: true, unreached: [`the tests after the first failing one of ${text}`] };
   const isPerPackage = STOPS_AT_PACKAGE.test(text) && !GOES_ON.test(text);
   return { tests: true, unreached: isPerPackage ? [`the packages after the first failing one of ${text}`] : [] };
@@ -226,7 +232,7 @@ function targetChain(names: readonly string[], target: string, { tool, ...place 
   if (at < 0 || target === "") return undefined;
   const rule = lines[at]!.slice(lines[at]!.indexOf(":") + 1);
   const needs = rule
-    .replace(/[#;|].*$/, "")
+    .split(/[#;|]/, 1)[0]!
     .split(/\s+/)
     .filter((word) => /^[\w.-]+$/.test(word));
   const end = lines.findIndex((line, index) => index > at && /^[^\s#]/.test(line));

@@ -32,7 +32,7 @@ export function pythonPackages(text: (name: string) => string): PythonPackages |
   const names =
     (arraysOf(project).get("dependencies") ?? []).length > 0 ||
     entriesOf(toml.get("tool.poetry.dependencies")).some(([name]) => name !== "python") ||
-    NAMES_DEPENDENCIES.test(setup.replace(/^(\s*)setup\(\s*/gm, "$1"));
+    NAMES_DEPENDENCIES.test(setup.replace(/^([ \t]*)setup\(\s*/gm, "$1"));
   if (!names && extras.length === 0 && more.length === 0) return undefined;
   return { own: isPackage ? (extras.length > 0 ? `.[${[...new Set(extras)].join(",")}]` : ".") : undefined, more };
 }

@@ -92,7 +92,7 @@ export function readOutput(output: string): Reading {
 
 /** Cargo, nextest, Maven's modules, pytest and Jest, where they leave out tests because others failed. */
 const STOPPED =
-  /^error: (?:doc)?test failed, to rerun pass |^(?:warning|error): \d+\/\d+ tests (?:were|was) not run due to |^\[INFO\] .{1,200} SKIPPED$|^!+ (?:Interrupted: )?stopping after \d+ failures? !+$|^Test Suites: .*\b\d+ of \d+ total$/;
+  /^error: (?:doc)?test failed, to rerun pass |^(?:warning|error): \d+\/\d+ tests (?:were|was) not run due to |^\[INFO\] .{1,200} SKIPPED$|^!+ (?:Interrupted: )?stopping after \d+ failures? !+$|^Test Suites: (?:\d+ [a-z]+, )*\d+ of \d+ total$/;
 const CARGO_WENT_ON = /^error: \d+ targets? failed:$/;
 
 /** Also the entries of numbered and marked lists, which name what failed in words of their own. */
