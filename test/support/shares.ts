@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import type { TestSpecification } from "vitest/node";
 
 /** Files that take over a minute. Whichever of them began last would be waited for alone. */
@@ -18,6 +19,7 @@ export function longFirst<T extends Pick<TestSpecification, "moduleId">>(files: 
  * folder, because the tests of one folder start the same programs.
  */
 export function shareOf<T extends Pick<TestSpecification, "moduleId">>(files: readonly T[], index: number, count: number): T[] {
-  const inOrder = [...files].sort((a, b) => (a.moduleId < b.moduleId ? -1 : 1));
+  const placeOf = ({ moduleId }: T) => `${dirname(moduleId)}\0${moduleId}`;
+  const inOrder = [...files].sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
   return longFirst(inOrder).filter((_, at) => at % count === index - 1);
 }
