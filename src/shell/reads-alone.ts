@@ -39,7 +39,7 @@ const READERS_BUT_FOR: Readonly<Record<string, RegExp>> = {
 const READS_FOLDER = wordSet("grep egrep fgrep rg");
 const MOST_WORDS = 500;
 /** How many names are read and how many of them examined to expand the globs of a line. */
-const MOST_READ = 20_000;
+const MOST_READ = 10_000;
 const MOST_NAMES = 500;
 
 export interface Whereabouts {
@@ -92,6 +92,7 @@ function spellingsOf(word: string, { cwd, home }: Whereabouts): string[] {
 
 /** The files that a glob may match; undefined if that is not known. */
 function namesFor(word: string, { cwd, home }: Whereabouts, budget: { read: number; names: number }): (string | undefined)[] {
+  if (budget.read < 0) return [undefined];
   const [literal = ""] = word.split(/[*?[]/, 1);
   if (word.slice(literal.length).includes("/")) return [undefined];
   const start = literal.replace(/^~(?=\/)/, home);
